@@ -1,4 +1,4 @@
-//! A client for any server that is started as a process: it lists the tools, or calls one.
+//! A client for any server that runs as a process: it lists the tools, or calls one.
 //!
 //! `cargo build --examples`, and then
 //! - `cargo run --example client -- target/debug/examples/calculator`
@@ -37,7 +37,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Result<(), Box<dyn Error
         program = args.next().ok_or(USAGE)?;
     }
 
-    // The server's log output is shown as it comes. If the server cannot be started, or dies, the error says why.
+    // The server's log output goes to the terminal. If the server cannot start, or dies, the error says why.
     let command = Command::new(program).args(args).stderr(Stderr::inherit());
     let session = Client::new("example-client", "1.0.0")
         .connect(command)

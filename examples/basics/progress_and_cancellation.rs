@@ -20,10 +20,10 @@ async fn copy(cx: RequestContext, Copy { files }: Copy) -> String {
     for file in 1..=files {
         select! {
             () = sleep(Duration::from_millis(10)) => {}
-            // A handler that does not wait for `cancelled` is dropped after a grace period. A handler that does can clean up.
+            // A handler that waits for `cancelled` can clean up. Any other handler is dropped after a grace period.
             () = cx.cancelled() => {
                 STOPPED.notify_one();
-                return "nobody reads this".to_owned();
+                return "cancelled".to_owned();
             }
         }
         // Sent only if the caller asked for progress.
@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
         .await?;
     println!("{}", result.to_text());
 
-    // A call with a timeout. Each progress report restarts the timeout: only a call without progress times out.
+    // A call with a timeout. Progress would restart the timeout, but this call does not request any.
     let call = session.call_tool("copy", json!({"files": 1_000_000}));
     if let Err(error) = call.timeout(Duration::from_millis(35)).await {
         println!("timed out: {}", error.is_timeout());
@@ -51,7 +51,7 @@ async fn main() -> Result<()> {
     STOPPED.notified().await;
     println!("the handler has stopped");
 
-    // A call with a cancellation token, which any part of the program may cancel.
+    // A call with a cancellation token, which any part of the program can cancel.
     let token = CancellationToken::new();
     let canceller = token.clone();
     let call = session
@@ -63,10 +63,10 @@ async fn main() -> Result<()> {
     STOPPED.notified().await;
     println!("the handler has stopped");
 
-    // A call whose future is dropped: the server is notified of that, too.
+    // A call whose future is dropped, which also cancels it at the server.
     let call = session.call_tool("copy", json!({"files": 1_000_000}));
     select! {
-        _ = call.into_future() => unreachable!("it is dropped before"),
+        _ = call.into_future() => unreachable!("the call is dropped first"),
         () = sleep(Duration::from_millis(35)) => println!("dropped"),
     }
     STOPPED.notified().await;

@@ -46,7 +46,7 @@ fn server() -> Server {
 
 #[tokio::main]
 async fn main() -> oxmcp::Result<()> {
-    // The client below starts this same program again, as its server.
+    // The client below starts this program again, as its server.
     if env::args().nth(1).as_deref() == Some("server") {
         return server().run(stdio()).await;
     }
@@ -91,14 +91,14 @@ async fn tour(session: &ClientSession) -> oxmcp::Result<()> {
         .await?;
     println!("  22 / 7 => {quotient}");
 
-    println!("\nWhat a model reads when a tool fails:");
+    println!("\nWhat the model sees when a tool fails:");
     failure(session, json!({"a": 1, "b": 0})).await?;
 
-    println!("\nWhat a model reads when its arguments are wrong:");
+    println!("\nWhat the model sees when its arguments are wrong:");
     failure(session, json!({"a": "one", "c": 2})).await
 }
 
-/// The request succeeds: the error of the tool is in the result, so that the model can correct its call.
+/// Shows the error of a tool. It is in the result of a successful request, so that the model can correct its call.
 async fn failure(session: &ClientSession, arguments: Value) -> oxmcp::Result<()> {
     println!("  divide({arguments})");
     let result = session.call_tool("divide", arguments).await?;

@@ -1,4 +1,4 @@
-//! Shared state: one value that is given to tools, prompts, templates and completers in one place.
+//! Shared state: one value for tools, prompts, templates and completers, set in one place.
 //!
 //! `cargo run --example state`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -22,7 +22,7 @@ impl Notes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    // A method can be a handler, too. Its `self` is the state.
+    // A method can also be a handler. Its `self` is the state.
     async fn count(self) -> usize {
         self.open().len()
     }
@@ -37,12 +37,12 @@ struct Title {
 #[oxmcp::tool]
 async fn write(
     #[state] notes: Notes,
-    // The context provides the name of the client, which is the author of the note.
+    // The context has the name of the client, the author of the note.
     cx: RequestContext,
     title: String,
     text: String,
 ) {
-    let author = cx.peer_info().map_or("somebody", |client| &client.name);
+    let author = cx.peer_info().map_or("unknown", |client| &client.name);
     notes.open().insert(title, format!("{text} ({author})"));
 }
 

@@ -1,4 +1,4 @@
-//! Results of tools: text, numbers, types of your own, images, or the whole result.
+//! Results of tools: text, numbers, your own types, images, or the whole result.
 //!
 //! `cargo run --example structured_output`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -15,7 +15,7 @@ struct Place {
     city: String,
 }
 
-// Doc comments become descriptions in the output schema, too. Clients get that schema with the list of tools.
+// Doc comments also become descriptions in the output schema. Clients get the schema with the list of tools.
 /// the weather of a place
 #[derive(Debug, serde::Serialize, serde::Deserialize, JsonSchema)]
 struct Weather {
@@ -73,7 +73,7 @@ async fn main() -> Result<()> {
         println!("{}: output schema {schema}", tool.name);
     }
 
-    // A result can be read as a type…
+    // Read a result as a type…
     let weather: Weather = session
         .call_tool("weather", json!({"city": "London"}))
         .structured()

@@ -1,5 +1,4 @@
-//! Tests of a server: in process, in every revision, without real waiting. The functions that `main` calls are examples of
-//! `#[test]`s.
+//! In-process tests of a server, in every revision, with virtual time. The functions that `main` calls could be `#[test]`s.
 //!
 //! `cargo run --example testing`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -52,7 +51,7 @@ async fn it_divides() -> Result<()> {
     Ok(())
 }
 
-/// Tests a timeout. Under tokio's virtual time (`#[tokio::test(start_paused = true)]`) waiting takes no time.
+/// Tests a timeout. With tokio's virtual time (`#[tokio::test(start_paused = true)]`), waiting takes no time.
 async fn a_call_times_out() -> Result<()> {
     let start = Instant::now();
     let t = testing::connect(&server()).await?;
@@ -80,6 +79,6 @@ async fn main() -> Result<()> {
     it_divides().await?;
     a_call_times_out().await?;
     nonsense_is_refused().await?;
-    println!("all is well");
+    println!("all tests passed");
     Ok(())
 }

@@ -1,9 +1,8 @@
-//! A client with handlers for servers' requests: elicitation, sampling and roots. The same handlers answer servers of every
-//! revision.
+//! A client with handlers for elicitation, sampling and roots. The same handlers work with servers of every revision.
 //!
 //! `cargo run --example answering`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
-#![expect(clippy::indexing_slicing, reason = "what is missing in JSON is null")]
+#![expect(clippy::indexing_slicing, reason = "missing JSON members are null")]
 
 use oxmcp::{
     Accept, Client, RequestContext, Result, Revision,
@@ -12,7 +11,7 @@ use oxmcp::{
 };
 use serde_json::{Value, json};
 
-/// The user's input to the form. Fields without a value get the defaults of the form.
+/// The user's input to the form. Fields without a value get the form's defaults.
 #[derive(serde::Serialize)]
 struct Order {
     tea: &'static str,
@@ -83,7 +82,7 @@ fn questions() -> [(&'static str, &'static str, Value); 3] {
 async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>> {
     let result = |id: &Value, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
     if revision.is_modern() {
-        // A client that speaks only this revision sends no opening request, so the first request is the call.
+        // A client with only this revision sends no opening request, so the first request is the call.
         let call = peer.receive().await?["id"].clone();
         let asked = questions().map(|(key, method, params)| {
             (key.to_owned(), json!({"method": method, "params": params}))
@@ -100,7 +99,7 @@ async fn serve(mut peer: ScriptedPeer, revision: Revision) -> Result<Vec<Value>>
     let info = json!({"name": "teahouse", "version": "1.0.0"});
     let opened = json!({"protocolVersion": revision, "capabilities": {}, "serverInfo": info});
     peer.send(result(&opening, opened)).await?;
-    peer.receive().await?; // The notification that the client is initialized.
+    peer.receive().await?; // notifications/initialized
     let call = peer.receive().await?["id"].clone();
     let mut answers = Vec::new();
     for (key, method, params) in questions() {

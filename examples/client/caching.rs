@@ -1,4 +1,4 @@
-//! The client's cache: answers that the server declares fresh are requested only once.
+//! The client's cache: responses that the server declares fresh are requested only once.
 //!
 //! `cargo run --example caching`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -14,7 +14,7 @@ use oxmcp::{
 
 /// Prints the method of each request of the client.
 async fn log(request: Request, next: Next) -> Result<Response> {
-    println!("  asks {}", request.method());
+    println!("  sends {}", request.method());
     next.run(request).await
 }
 
@@ -36,7 +36,7 @@ async fn main() -> Result<()> {
         .tool(tool("hammer"))
         .cache_tools(CacheHint::public(Duration::from_secs(3600)));
 
-    // The client keeps answers for at most ten minutes. Its cache holds at most 1024 answers and 16 MiB.
+    // The client keeps responses for at most ten minutes. Its cache holds at most 1024 responses and 16 MiB.
     let client = Client::new("my-app", "1.0.0")
         .outgoing_layer(from_fn(log))
         .cache(CacheOptions {
@@ -46,15 +46,15 @@ async fn main() -> Result<()> {
     println!("Connecting:");
     let session = testing::connect(&server).client(&client).await?;
 
-    println!("The first time:");
+    println!("First list:");
     list(&session, CacheMode::Use).await?;
-    println!("The second time:");
+    println!("Second list:");
     list(&session, CacheMode::Use).await?;
-    println!("Anew:");
+    println!("Refresh:");
     list(&session, CacheMode::Refresh).await?;
 
-    // A client with a subscription learns of changes before the time is over.
-    println!("Listening:");
+    // A subscription notifies the client of changes before the hour is over.
+    println!("Subscribing:");
     let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
     let mut subscription = session.listen(wanted).await?;
     server.add_tools([tool("saw")])?;

@@ -1,4 +1,4 @@
-//! A client of a server that crashes: it is told of the restart, and continues, in every revision.
+//! A client that recovers when its server crashes, in every revision.
 //!
 //! `cargo run --example crashed_server`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -23,7 +23,7 @@ async fn crash() {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> oxmcp::Result<()> {
-    // The client below starts this same program again, as its server.
+    // The client below starts this program again, as its server.
     if env::args().nth(1).as_deref() == Some("server") {
         let server = Server::new("fragile", "1.0.0").tools([hello::tool(), crash::tool()]);
         return server.run(stdio()).await;
@@ -32,16 +32,18 @@ async fn main() -> oxmcp::Result<()> {
         println!("{revision}");
         let client = Client::new("host", "1.0.0")
             .revisions([revision])
-            .on_restarted(|_session: ClientSession| async { println!("  it was restarted") });
+            .on_restarted(|_session: ClientSession| async {
+                println!("  the server was restarted")
+            });
         let command = Command::new(env::current_exe()?).arg("server");
         let mut session = client.connect(command).await?;
         let failed = session.call_tool("crash", json!({})).await;
         let is_closed = failed.is_err_and(|error| error.is_closed());
         println!("  the server crashed: {is_closed}");
-        // A modern session is still open, and its process is started again by the next call. An older session is opened anew.
+        // A modern session stays open, and the next call restarts the process. A legacy session must be opened again.
         session = session.recover().await?;
         let answer = session.call_tool("hello", json!({})).await?;
-        println!("  it says {}", answer.to_text());
+        println!("  the server says {}", answer.to_text());
         session.close().await?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Notifications of changes: by handlers and by watching a resource, in every revision, and by an explicit subscription.
+//! Notifications of changes: handlers and watched resources, in every revision, and an explicit subscription.
 //!
 //! `cargo run --example subscriptions`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -13,7 +13,8 @@ fn tool(name: &str) -> Tool {
     Tool::new(name, "Do nothing", || async { "nothing" })
 }
 
-/// Uses a handler, which is called when the list has changed, and after an interruption, when it may have changed.
+/// Uses a handler, which is called when the list has changed. It is also called after an interruption, since changes may have been
+/// missed.
 async fn by_handlers(revision: Revision) -> Result<()> {
     let (changes, mut heard) = mpsc::channel(8);
     let client = Client::new("my-app", "1.0.0").on_tools_changed(move |session: ClientSession| {
@@ -31,12 +32,12 @@ async fn by_handlers(revision: Revision) -> Result<()> {
         .await?;
     server.add_tools([tool("saw"), tool("file")])?;
     if let Some(count) = heard.recv().await {
-        println!("  in {revision} there are {} tools now", count?);
+        println!("  {revision}: the server now has {} tools", count?);
     }
     session.close().await
 }
 
-/// Watches a resource: its changes are a stream. When the last watch is dropped, the server is notified.
+/// Watches a resource, whose changes are a stream. When the last watch is dropped, the server is notified.
 async fn by_watching(revision: Revision) -> Result<()> {
     let server = Server::new("notes", "1.0.0")
         .resource(Resource::text("notes://todo", "todo", "Buy tea"))
@@ -45,13 +46,13 @@ async fn by_watching(revision: Revision) -> Result<()> {
     let mut watch = session.watch_resource("notes://todo").await?;
     server.resource_updated("notes://todo");
     if let Some(update) = watch.next().await {
-        println!("  in {revision} {} has changed", update.uri);
+        println!("  {revision}: {} has changed", update.uri);
     }
     drop(watch);
     session.close().await
 }
 
-/// Opens a subscription of the modern protocol explicitly. A session can have several, and each tells why it has ended.
+/// Opens an explicit subscription of the modern protocol. A session can have several, and each reports why it has ended.
 async fn by_hand() -> Result<()> {
     let server = Server::new("toolbox", "1.0.0").tool(tool("hammer"));
     let session = testing::connect(&server).await?;
@@ -61,7 +62,7 @@ async fn by_hand() -> Result<()> {
     let mut subscription = session.listen(wanted).await?;
     let agreed = subscription.filter();
     println!(
-        "  the server tells of tools: {}, of prompts: {}",
+        "  the server accepted tools: {}, prompts: {}",
         agreed.tools_list_changed, agreed.prompts_list_changed
     );
     server.remove_tools(["hammer"]);
@@ -72,7 +73,7 @@ async fn by_hand() -> Result<()> {
         _ => println!("  nothing has changed"),
     }
     if subscription.close().await == SubscriptionEnd::Local {
-        println!("  this side has ended it");
+        println!("  the client has closed it");
     }
     session.close().await
 }
@@ -80,14 +81,14 @@ async fn by_hand() -> Result<()> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let both = [Revision::V2025_06_18, Revision::V2026_07_28];
-    println!("Lists, by handlers:");
+    println!("Handlers for lists:");
     for revision in both {
         by_handlers(revision).await?;
     }
-    println!("A resource, by watching it:");
+    println!("Watching a resource:");
     for revision in both {
         by_watching(revision).await?;
     }
-    println!("By a subscription:");
+    println!("An explicit subscription:");
     by_hand().await
 }

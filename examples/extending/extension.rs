@@ -1,4 +1,4 @@
-//! A vendor's extension of the protocol: a clock that reports the time and that clients can subscribe to.
+//! A vendor extension of the protocol: a clock that reports the time, with events that clients can subscribe to.
 //!
 //! `cargo run --example extension`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 // The definition of the extension, which both sides use.
 const ID: &str = "com.example/clock";
-/// The key in a subscription under which clients list the towers that they listen to, or `true` for all towers.
+/// The key in a subscription for the towers that a client listens to: a list, or `true` for all towers.
 const TOWERS: &str = "com.example/clock/towers";
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -60,15 +60,12 @@ async fn now(cx: RequestContext) -> Time {
 }
 
 async fn wound(cx: RequestContext) {
-    println!(
-        "the server was told in {} that it is wound up",
-        cx.revision()
-    );
+    println!("server, in {}: the clock was wound", cx.revision());
     WOUND.notify_one();
 }
 
 async fn struck(Time { hour }: Time) {
-    println!("the client hears the clock strike {hour}");
+    println!("client: the clock struck {hour}");
     STRUCK.notify_one();
 }
 
@@ -107,7 +104,7 @@ async fn main() -> Result<()> {
         session.close().await?;
     }
 
-    // Nothing is sent to a server that does not know the extension.
+    // The client sends nothing to a server that does not declare the extension.
     let forest = Server::new("forest", "1.0.0");
     let session = testing::connect(&forest).client(&client).await?;
     if let Err(error) = session.request::<Now>(EmptyParams::default()).await {

@@ -30,19 +30,19 @@ async fn log(request: Request, next: Next) -> Result<Response> {
     response
 }
 
-/// Passes allowed requests on, and rejects the others.
+/// Passes allowed requests on, and rejects others.
 async fn guard(request: Request, next: Next) -> Result<Response> {
     if request.method() == "tools/call"
         && request
             .raw_params()
             .is_some_and(|it| it.get().contains("secret"))
     {
-        return Err(Error::invalid_params("some things are not told"));
+        return Err(Error::invalid_params("\"secret\" is not allowed"));
     }
     next.run(request).await
 }
 
-/// Counts requests. Any `tower::Layer` can be used, for example for limits or tracing.
+/// Counts requests. Any `tower::Layer` works, for example for limits or tracing.
 #[derive(Clone)]
 struct Count<S> {
     inner: S,

@@ -1,5 +1,5 @@
-//! One OpenTelemetry trace through two processes: a client, the server that it starts, and the server's question to the user. Spans
-//! are printed as they end; a real program would export them (crate `opentelemetry-otlp`).
+//! One OpenTelemetry trace across two processes: a client, the server that it starts, and the server's question to the user. This
+//! program prints spans as they end; a real one would export them (crate `opentelemetry-otlp`).
 //!
 //! `cargo run --example opentelemetry --features opentelemetry`
 #![expect(clippy::print_stderr, reason = "a program for the terminal")]
@@ -21,7 +21,7 @@ use tracing_subscriber::{
     Layer, filter::LevelFilter, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
-/// Prints each span with its own id, that of its parent, and that of the trace.
+/// Prints each span with its id, its parent's id, and the trace's id.
 #[derive(Debug)]
 struct Print(&'static str);
 
@@ -53,7 +53,7 @@ fn trace(process: &'static str) -> Result<()> {
     tracing_subscriber::registry()
         .with(layer.with_filter(LevelFilter::INFO))
         .init();
-    // From here on traces continue at the peer, whether this process is the client or the server.
+    // From now on, traces continue at the peer, whether this process is the client or the server.
     oxmcp_opentelemetry::install()
 }
 

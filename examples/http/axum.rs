@@ -1,4 +1,4 @@
-//! The endpoint in an axum app, beside other routes. It is a tower service, so it works with any framework that supports tower.
+//! An endpoint in an axum app, next to other routes. It is a tower service, so it works with any framework that supports tower.
 //!
 //! `cargo run --example axum --features axum`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -34,7 +34,7 @@ async fn divide(Pair { a, b }: Pair) -> Result<f64, ToolError> {
 
 fn app(endpoint: StreamableHttp) -> Router {
     Router::new()
-        .route("/health", get(|| async { "all is well" }))
+        .route("/health", get(|| async { "ok" }))
         .route_service("/mcp", endpoint)
 }
 
@@ -42,9 +42,9 @@ fn app(endpoint: StreamableHttp) -> Router {
 async fn main() -> Result<(), Box<dyn Error>> {
     let server =
         Server::new("calculator", "1.0.0").tool(Tool::new("divide", "Divide a by b", divide));
-    // A mounted endpoint does not check its server on start. Without this check, the first request would report its errors.
+    // A mounted endpoint does not check its server at startup. Without this check, mistakes would surface with the first request.
     server.check()?;
-    // The closure returns the server for each request, and for each session: here always the same.
+    // The closure returns the server for each request and each session: here, always the same.
     let endpoint = StreamableHttp::new(move |_request| server.clone());
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -66,8 +66,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("/mcp: 3 / 4 => {}", call.structured::<f64>().await?);
     session.close().await?;
 
-    // axum stops listening, and then waits for the streams of clients, which the endpoint ends.
-    stop.send(()).map_err(|()| "the app has stopped")?;
+    // axum stops listening, and then waits for open streams, which the endpoint ends.
+    stop.send(()).map_err(|()| "the app has already stopped")?;
     endpoint.close().await;
     Ok(serving.await??)
 }

@@ -1,7 +1,7 @@
-//! Three nodes of one server, which share a Redis, behind a load balancer without sticky sessions. The node that asks the user is
-//! killed before the answer arrives, and another node continues.
+//! Three nodes of one server with a shared Redis, behind a load balancer without sticky sessions. The node that asks the user is
+//! killed before the answer arrives, and another node continues the call.
 //!
-//! `cargo run --example cluster --features cluster`; either `redis-server` is installed, or `REDIS_URL` has the URL of a Redis.
+//! `cargo run --example cluster --features cluster`. It needs `redis-server`, or the URL of a Redis in `REDIS_URL`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::{
@@ -27,24 +27,24 @@ struct Table {
 
 #[derive(serde::Deserialize, JsonSchema)]
 struct Wish {
-    /// Shall it be at the window?
+    /// A table at the window?
     at_the_window: bool,
 }
 
 async fn book(node: String, cx: RequestContext, Table { people }: Table) -> Result<String> {
-    // The result of the step is kept, so a node that continues the call asks the same question.
+    // The result of the step is stored, so a node that continues the call asks the same question.
     let asks = cx.step("asks", || async { node.clone() }).await?;
     let question = format!("A table for {people}: any wish? ({asks} asks)");
     let Wish { at_the_window } = cx.ask("wish", question).await?;
-    Ok(format!("{node} has booked it, window: {at_the_window}"))
+    Ok(format!("{node} booked it, window: {at_the_window}"))
 }
 
 /// A node: an ordinary server, except that `cluster` connects it to the other nodes.
 async fn node(name: &str, address: &str, redis: &str) -> Result<(), AnyError> {
-    // All nodes have the same key, which a real program reads from its store of secrets. `openssl rand -base64 32` makes one.
+    // All nodes have the same key. A real program reads it from a secret store; `openssl rand -base64 32` generates one.
     let key = StateKey::from_base64("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=")?;
     let server = Server::new("restaurant", "1.0.0")
-        .tool(Tool::new("menu", "What there is", || async { "soup" }))
+        .tool(Tool::new("menu", "Show the menu", || async { "soup" }))
         .state(name.to_owned(), |scope| {
             scope.tool(Tool::new("book", "Book a table", scope.with_state(book)))
         });
@@ -76,7 +76,7 @@ impl Node {
     }
 
     fn kill(&self) {
-        println!("  {} is killed", self.name);
+        println!("  {} was killed", self.name);
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         drop(process.take());
     }
@@ -95,13 +95,13 @@ async fn main() -> Result<(), AnyError> {
     let addresses = nodes.iter().map(|it| it.address).collect();
     let url = format!("http://{}/mcp", balance(addresses).await?);
 
-    // Clients of older revisions have sessions, which all nodes know.
+    // Clients of older revisions have sessions, which all nodes share.
     let older = Client::new("guest", "1.0.0").revisions([Revision::V2025_11_25]);
     let older = older.connect(Endpoint::new(&url)).await?;
     let all = nodes.clone();
     let user = move |form: ElicitFormParams| {
         println!("  the user is asked: {}", form.message);
-        // The node that has asked is killed, and does not receive the answer.
+        // Kill the node that asks, so that it does not receive the answer.
         let asks = |node: &&Node| form.message.contains(node.name);
         all.iter().filter(asks).for_each(Node::kill);
         let answer = ElicitResult::accept(&json!({"at_the_window": true}));
@@ -115,6 +115,6 @@ async fn main() -> Result<(), AnyError> {
     }
     session.close().await?;
     let menu = older.call_tool("menu", ()).await?;
-    println!("=> {}, in a session of before", menu.to_text());
+    println!("=> {}, in the older session", menu.to_text());
     older.close().await.map_err(Into::into)
 }

@@ -1,8 +1,6 @@
-//! A client for a server behind a URL. It detects the server's revision, and which of the HTTP
-//! transports the server has.
+//! A client for a server at a URL. It detects the revision and the HTTP transport of the server.
 //!
-//! `cargo run --example http_client --features http-client`, while the server of `http_server.rs` runs. The URL of another server
-//! may follow.
+//! `cargo run --example http_client --features http-client`, while `http_server.rs` runs. For another server, add `-- URL`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;

@@ -1,6 +1,6 @@
-//! A server behind a URL: one endpoint for clients of every revision, with and without sessions.
+//! A server at a URL: one endpoint for clients of every revision, with and without sessions.
 //!
-//! `cargo run --example http_server --features http-server`, and then see `http_client.rs`. Another address may follow.
+//! `cargo run --example http_server --features http-server`, and then see `http_client.rs`. For another address, add `-- ADDRESS`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::{env, time::Duration};
@@ -16,7 +16,7 @@ struct Tea {
 
 async fn brew(cx: RequestContext, Tea { cups }: Tea) -> String {
     for cup in 1..=cups {
-        // The first progress report turns the answer from JSON into an event stream.
+        // The first progress report turns the JSON response into an event stream.
         cx.progress(cup).total(cups).await;
         sleep(Duration::from_millis(50)).await;
     }
@@ -33,12 +33,12 @@ async fn main() -> oxmcp::Result<()> {
         "Brew tea, one cup at a time",
         brew,
     ));
-    // 127.0.0.1 cannot be reached from other hosts. If clients use another host name, allow it with `allowed_hosts`.
+    // Other hosts cannot reach 127.0.0.1. If clients use another host name, allow it with `allowed_hosts`.
     let serving = StreamableHttp::from(server).serve(address).await?;
     println!("http://{}/mcp", serving.local_addr());
 
     ctrl_c().await?;
-    // Running requests may finish; sessions and streams end.
+    // Requests in flight may finish; sessions and streams end.
     serving.close().await;
     Ok(())
 }

@@ -22,9 +22,9 @@ async fn main() -> Result<(), AnyError> {
     let url = format!("{origin}/mcp");
     let serving = tokio::spawn(axum::serve(listener, app(&url, &issuer)).into_future());
 
-    // The secret is sent only to this issuer, whatever the MCP server says.
+    // The client sends the secret only to this issuer, even if the MCP server names another.
     let client = auth::client::Client::new("nightly-report")?
-        .with_secret("hunter2") // a real program reads this from its store of secrets
+        .with_secret("hunter2") // a real program reads this from a secret store
         .issued_by(issuer.url());
     let endpoint = Endpoint::new(&url).login(Login::client_credentials(client));
     let session = Client::new("nightly-report", "1.0.0")
@@ -41,8 +41,8 @@ async fn main() -> Result<(), AnyError> {
 async fn whoami(cx: RequestContext) -> String {
     let token = cx.principal().and_then(Principal::token);
     token.map_or_else(String::new, |token| {
-        let subject = token.subject.as_deref().unwrap_or("nobody");
-        format!("{subject}, which may {}", token.scopes)
+        let subject = token.subject.as_deref().unwrap_or("unknown");
+        format!("{subject}, with scopes {}", token.scopes)
     })
 }
 

@@ -1,5 +1,5 @@
-//! Bearer tokens of one's own, such as API keys, and scopes of tools: by a function that finds the caller of a token, and by a middleware
-//! that has authenticated the caller already.
+//! Your own bearer tokens, such as API keys, with scopes: a function that finds the caller of a token, and middleware that has
+//! already authenticated the caller.
 //!
 //! `cargo run --example own_tokens --features authorization`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -24,7 +24,7 @@ async fn whoami(cx: RequestContext) -> String {
     caller.unwrap_or("unknown").to_owned()
 }
 
-/// Finds the caller of an API key. A real server looks in its database.
+/// Finds the caller of an API key. A real server would query its database.
 async fn find_caller(key: Secret) -> Result<Principal, Refusal> {
     match key.expose() {
         "key-of-ann" => Ok(Principal::new("ann").scopes(["files:write"])),
@@ -33,7 +33,7 @@ async fn find_caller(key: Secret) -> Result<Principal, Refusal> {
     }
 }
 
-/// A middleware that knows the caller by other means, such as the certificate that a proxy has verified.
+/// Middleware that identifies the caller by other means, such as a certificate verified by a proxy.
 async fn by_proxy(mut request: Request, next: Next) -> Response {
     let carol = Principal::new("carol").scopes(["files:write"]);
     request.extensions_mut().insert(carol);

@@ -1,7 +1,7 @@
-//! A server that requires access tokens, and tells clients where to get them; one of its tools needs a scope of its own. The issuer
-//! is part of the program, for development; remove its lines if you have your own.
+//! A server that requires access tokens, and tells clients where to get them. One of its tools needs an additional scope. The
+//! issuer is part of the program, for development; remove its lines if you have your own.
 //!
-//! `cargo run --example protected_server --features authorization`; with the argument `serve` it waits for clients such as `login`.
+//! `cargo run --example protected_server --features authorization`; with `-- serve`, it waits for clients such as `login`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use std::env;
@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 async fn whoami(cx: RequestContext) -> String {
     let token = cx.principal().and_then(Principal::token);
     let subject = token.and_then(|token| token.subject.as_deref());
-    subject.unwrap_or("nobody").to_owned()
+    subject.unwrap_or("unknown").to_owned()
 }
 
 #[tokio::main]
@@ -28,7 +28,7 @@ async fn main() -> Result<(), AnyError> {
     let origin = format!("http://{}", listener.local_addr()?);
     let issuer = DevelopmentIssuer::new(&origin)?;
 
-    // The public URL of the server, which the audience of tokens must name. Behind a proxy it is the URL of the proxy.
+    // The public URL of the server, which must be the audience of tokens. Behind a proxy, it is the URL of the proxy.
     let url = format!("{origin}/mcp");
     let resource = ProtectedResource::new(&url)
         .issuer(TrustedIssuer::new(issuer.url()))
@@ -57,13 +57,13 @@ async fn main() -> Result<(), AnyError> {
         Client::new("example", "1.0.0").connect(endpoint).await
     };
     let refused = connect(None).await.err();
-    println!("without a token: refused is {}", refused.is_some());
+    println!("without a token: refused: {}", refused.is_some());
 
     let reader = connect(Some(issuer.token(&url, "ann", "files:read")?)).await?;
     let answer = reader.call_tool("whoami", json!({})).await?;
     println!("with files:read: whoami => {}", text(&answer));
     let refused = reader.call_tool("delete", json!({})).await.err();
-    println!("with files:read: delete is refused: {}", refused.is_some());
+    println!("with files:read: delete refused: {}", refused.is_some());
     reader.close().await?;
 
     let writer = connect(Some(issuer.token(&url, "ann", "files:write")?)).await?;

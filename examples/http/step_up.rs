@@ -1,5 +1,5 @@
-//! Tools that need scopes of their own, and a client that requests each scope when it calls a tool that needs it, and no other
-//! scopes. The server, its issuer and the user at the browser are part of the program, for development.
+//! Tools that need additional scopes, and a client that requests each scope only when it calls a tool that needs it. The server,
+//! its issuer and the user at the browser are part of the program, for development.
 //!
 //! `cargo run --example step_up --features authorization`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -22,11 +22,11 @@ async fn main() -> Result<(), AnyError> {
     let url = format!("{origin}/mcp");
     let serving = tokio::spawn(axum::serve(listener, app(&url, &issuer)).into_future());
 
-    // A program with users would use `Login::browser()`. Here a simulated browser agrees.
+    // A real program would use `Login::browser()`. Here, a simulated browser agrees.
     let redirect_uri = "http://127.0.0.1:4711/callback";
     let login = Login::with_redirect(redirect_uri, move |page| async move {
         let scopes = page.split('&').find_map(|it| it.strip_prefix("scope="));
-        println!("  the person is asked for {}", scopes.unwrap_or_default());
+        println!("  the user is asked for {}", scopes.unwrap_or_default());
         let answer = browse(&page, "ann", redirect_uri).await;
         answer.map_err(|error| Error::network(error.to_string()))
     });
@@ -37,7 +37,7 @@ async fn main() -> Result<(), AnyError> {
         session.call_tool(tool, json!({})).await?;
     }
     for stored in login.credentials().await? {
-        println!("the scopes are {}", stored.scopes);
+        println!("granted scopes: {}", stored.scopes);
     }
     session.close().await?;
     serving.abort();

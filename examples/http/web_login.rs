@@ -22,21 +22,21 @@ use oxmcp_examples::{AnyError, DevelopmentIssuer, browse};
 use serde_json::json;
 use tokio::{net::TcpListener, sync::Mutex};
 
-/// The app. It may run in several processes, if they share the store, the keys (`Login::keys`) and the attempts.
+/// The app. It can run in several processes that share the store, the keys (`Login::keys`) and the attempts.
 struct App {
     mcp: String,
     login: Login,
-    /// The login attempts in progress, by user. Their contents are sealed.
+    /// The login attempts in progress, by user. They are sealed.
     attempts: Mutex<HashMap<String, String>>,
 }
 
-/// The user who sends a request. A real app has its own sessions for that.
+/// The user of a request. A real app has its own sessions.
 fn user(headers: &HeaderMap) -> String {
     let cookie = headers.get(header::COOKIE).and_then(|it| it.to_str().ok());
     cookie.unwrap_or_default().replace("user=", "")
 }
 
-/// Calls a tool for the user, and redirects them to the login if that is needed.
+/// Calls a tool for the user, or redirects to the login if it is needed.
 async fn whoami(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Response, StatusCode> {
     let user = user(&headers);
     let login = app.login.clone().user(&user);
@@ -49,11 +49,11 @@ async fn whoami(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Respo
     };
     match asked.await {
         Ok(name) => {
-            println!("{user} is {name} there");
+            println!("{user} is logged in as {name}");
             Ok(name.into_response())
         }
         Err(error) if oxmcp::Error::is_interaction_required(&error) => {
-            println!("{user} has to log in");
+            println!("{user} must log in");
             let attempt = login.begin_after(&app.mcp, &error).await;
             let attempt = attempt.map_err(|_| StatusCode::BAD_GATEWAY)?;
             let mut attempts = app.attempts.lock().await;

@@ -1,4 +1,4 @@
-//! The counter of rmcp's examples, ported to oxmcp: tools and prompts that share a state, resources, and a test of all of them.
+//! The counter of rmcp's examples, ported to oxmcp: tools and prompts that share state, resources, and a test of all of them.
 //!
 //! `cargo run --example counter`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -35,7 +35,7 @@ async fn get_value(#[state] counter: Counter) -> i32 {
     counter.load(Relaxed)
 }
 
-/// Do something that takes long
+/// Run a long task
 #[oxmcp::tool]
 async fn long_task(cx: RequestContext) -> &'static str {
     for second in 0..10 {
@@ -75,13 +75,15 @@ async fn counter_analysis(
     );
     [
         PromptMessage::assistant("I look at the counter, and suggest what to do."),
-        PromptMessage::user(format!("It is {value} and shall be {goal}. Be {strategy}.")),
+        PromptMessage::user(format!(
+            "The value is {value}, the goal is {goal}. Be {strategy}."
+        )),
     ]
 }
 
 fn server(counter: &Counter) -> Server {
     Server::new("counter", "1.0.0")
-        .instructions("Count with the tools; the prompts say how to reach a goal.")
+        .instructions("Count with the tools. The prompts help to reach a goal.")
         .state(counter.clone(), |s| {
             s.tools([increment::tool, decrement::tool, get_value::tool])
                 .prompt(counter_analysis::prompt)
@@ -108,6 +110,6 @@ async fn main() -> oxmcp::Result<()> {
     }
     let analysis = t.get_prompt("counter_analysis", [("goal", "20")]).await?;
     println!("{}", analysis.messages.len());
-    println!("in a test of yours: {}", get_value(counter).await);
+    println!("called as a function: {}", get_value(counter).await);
     Ok(())
 }

@@ -23,7 +23,7 @@ fn set(stored: &Name, name: Option<String>) {
     *stored.lock().unwrap_or_else(PoisonError::into_inner) = name;
 }
 
-/// Greet the user, whose name is asked for once
+/// Greet the user, and ask for the name once
 #[oxmcp::tool]
 async fn greet_user(
     #[state] stored: Name,
@@ -36,7 +36,7 @@ async fn greet_user(
         .clone();
     let name = match known {
         Some(name) => name,
-        // If the user declines, `?` returns an error that tells the model so.
+        // If the user declines, `?` returns an error that tells the model.
         None => cx.ask::<User>("name", "What is your name?").await?.name,
     };
     set(&stored, Some(name.clone()));
@@ -50,7 +50,7 @@ async fn reset_name(#[state] stored: Name) -> &'static str {
     "forgotten"
 }
 
-/// Do what needs a page that the user visits first
+/// Run an action that requires the user to visit a page first
 #[oxmcp::tool]
 async fn secure_tool_call(cx: RequestContext) -> Result<&'static str, ToolError> {
     cx.ask_url(

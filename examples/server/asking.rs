@@ -46,14 +46,14 @@ async fn count_files(project: &str) -> usize {
     project.len()
 }
 
-// In the newest revision the handler runs again from its beginning when an answer arrives. Work that must not be done twice is a
-// step.
+// In the newest revision, the handler runs again from its beginning when an answer arrives. Put work that must not be done twice
+// into a step.
 async fn delete(cx: RequestContext, Delete { project }: Delete) -> Result<String, ToolError> {
     let files = cx.step("count", || count_files(&project)).await?;
     let question = format!("Delete {project} with {files} files?");
-    // If the user does not agree, `?` returns an error that tells the model so.
+    // If the user declines, `?` returns an error that tells the model.
     let Confirm { keep_a_copy } = cx.ask("confirm", question).await?;
-    // Two questions in one round trip.
+    // Two questions in one round.
     let (reason, roots) = cx
         .ask_all((
             Question::form::<Reason>("reason", "Tell the others why."),

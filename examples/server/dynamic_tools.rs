@@ -9,14 +9,14 @@ use oxmcp::{Client, ClientSession, Result, Server, Tool, protocol::CallToolResul
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// A tool that is made from data, which could come from a file, a database, or another server.
+/// Makes a tool from data, which could come from a file, a database, or another server.
 fn greeting(language: &str, hello: &'static str) -> Tool {
     let schema = json!({
         "type": "object",
         "properties": {"name": {"type": "string", "minLength": 1}},
         "required": ["name"],
     });
-    let description = format!("Greet somebody in {language}");
+    let description = format!("Greet someone in {language}");
     // The handler gets the arguments as the client sent them, validated against the schema.
     Tool::dynamic(
         format!("greet_{language}"),

@@ -1,4 +1,4 @@
-//! A server that logs to its client: explicitly, and by `tracing` events within a request. The client sets the level.
+//! A server that logs to its client: explicitly, and with `tracing` events during a request. The client sets the level.
 //!
 //! `cargo run --example logging --features tracing-subscriber`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -19,7 +19,7 @@ async fn import(cx: RequestContext) -> &'static str {
     "imported"
 }
 
-/// A function that stands for a library without knowledge of MCP.
+/// Stands for a library that does not know MCP.
 fn parse() {
     tracing::info!(lines = 12, "parsed");
 }
@@ -31,7 +31,7 @@ async fn print(message: LoggingMessageParams, _session: ClientSession) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    // The layer needs the spans of requests, which are oxmcp's own. Beside them, only events of this program are sent to clients.
+    // The layer needs the spans of requests, which come from oxmcp. Otherwise, only events of this program are sent to clients.
     let mine = Targets::new()
         .with_target("oxmcp", tracing::Level::INFO)
         .with_target("logging", tracing::Level::INFO);
@@ -47,14 +47,14 @@ async fn main() -> Result<()> {
     let client = Client::new("my-app", "1.0.0").on_log(print);
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         for level in [LoggingLevel::Debug, LoggingLevel::Warning] {
-            println!("{revision}, from {level} on:");
+            println!("{revision}, level {level}:");
             let session = testing::connect(&server)
                 .client(&client)
                 .revision(revision)
                 .await?;
             session.set_log_level(level).await?;
             session.call_tool("import", ()).await?;
-            // Closing waits until all messages that were sent before the answer are handled.
+            // Closing waits until all messages sent before the response are handled.
             session.close().await?;
         }
     }

@@ -9,14 +9,14 @@ use oxmcp::{
     testing,
 };
 
-// The fields are the prompt's arguments. Arguments are sent as strings, and are parsed into the types of the fields.
+// The fields are the prompt's arguments. Arguments arrive as strings, and are parsed into the types of the fields.
 #[derive(serde::Deserialize, JsonSchema)]
 struct Poem {
     /// what it is about
     topic: String,
     /// its form
     form: Form,
-    /// how many there shall be
+    /// how many poems
     count: Option<u8>,
 }
 
@@ -31,10 +31,8 @@ enum Form {
 async fn poem(Poem { topic, form, count }: Poem) -> [PromptMessage; 2] {
     let count = count.unwrap_or(1);
     [
-        PromptMessage::assistant(format!(
-            "I am a poet. Every {form:?} of mine keeps its form."
-        )),
-        PromptMessage::user(format!("Write about {topic}. How many: {count}.")),
+        PromptMessage::assistant(format!("I am a poet. I write a perfect {form:?}.")),
+        PromptMessage::user(format!("Write about {topic}. Number of poems: {count}.")),
     ]
 }
 
@@ -47,7 +45,7 @@ async fn topics(completing: Completing) -> Vec<&'static str> {
     }
 }
 
-/// A prompt that is made from data, which could come from a file, a database, or another server.
+/// Makes a prompt from data, which could come from a file, a database, or another server.
 fn template(name: &str, text: &'static str) -> Prompt {
     let arguments = [
         PromptArgument::new("text").required(),

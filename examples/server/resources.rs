@@ -1,4 +1,4 @@
-//! Resources: static ones, ones that are computed on each read, and a template for many; and subscriptions to their updates.
+//! Resources: static, computed on each read, or many from a template; and subscriptions to their updates.
 //!
 //! `cargo run --example resources`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -13,12 +13,12 @@ use oxmcp::{
 };
 use serde_json::json;
 
-/// The variables of the template: what a URI does not have, or has wrong, never reaches the handler.
+/// The variables of the template. The handler never gets a URI with missing or invalid values.
 #[derive(serde::Deserialize, JsonSchema)]
 struct Forecast {
     city: String,
     day: Day,
-    /// How many degrees are shown as one
+    /// Round to a multiple of this many degrees
     round_to: Option<i32>,
 }
 
@@ -29,7 +29,7 @@ enum Day {
     Tomorrow,
 }
 
-/// Returns `None` if there is no such resource.
+/// Returns `None` if the resource does not exist.
 async fn forecast(
     Forecast {
         city,
@@ -93,13 +93,13 @@ async fn main() -> Result<()> {
         }
     }
 
-    // One call notifies all subscribers of the resource, in every revision, and no other clients.
+    // One call notifies all subscribers of the resource, and only them, in every revision.
     let filter = SubscriptionFilter::default().with_resource_subscription("weather://now");
     let mut updates = session.listen(filter).await?;
     celsius.store(21, Ordering::Relaxed);
     server.resource_updated("weather://now");
     if updates.next().await.is_some() {
-        println!("it has changed: {}", read("weather://now").await?);
+        println!("updated: {}", read("weather://now").await?);
     }
     session.close().await
 }

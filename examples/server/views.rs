@@ -1,5 +1,5 @@
-//! Views: some tools and resources are visible only to some callers. For other callers they do not exist, neither in listings nor
-//! in calls.
+//! Views: tools and resources that are visible only to some callers. For others they do not exist, neither in listings nor in
+//! calls.
 //!
 //! `cargo run --example views`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use oxmcp::{Client, RequestContext, Resource, Result, Server, Tool, protocol::CacheHint, testing};
 
-/// Trusts the name that the client gives itself. Over a network, check the authorization of the caller instead.
+/// Trusts the name that the client declares. Over a network, check the authorization of the caller instead.
 fn is_admin(cx: &RequestContext) -> bool {
     cx.peer_info()
         .is_some_and(|client| client.name == "console")

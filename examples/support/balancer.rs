@@ -1,4 +1,4 @@
-//! A load balancer that sends each HTTP/1 request to the next node, whatever the request is.
+//! A load balancer that sends each HTTP/1 request to the next node, without sticky sessions.
 
 use std::{io, net::SocketAddr};
 
@@ -7,10 +7,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// The longest head of a request.
+/// The maximum length of a request's head.
 const MAX_HEAD: usize = 64 << 10;
 
-/// Serves a local address for as long as the program runs. Returns the address.
+/// Listens on a local address until the program ends. Returns the address.
 ///
 /// # Errors
 /// If no address can be bound.
@@ -30,7 +30,7 @@ pub async fn balance(nodes: Vec<SocketAddr>) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Forwards a request to the first node that can be reached. A request that may have begun at a node is sent to no other.
+/// Forwards a request to the first reachable node. Never sends a request to a second node, since the first may have begun it.
 async fn forward(mut client: TcpStream, nodes: &[SocketAddr]) -> io::Result<()> {
     let head = read_head(&mut client).await?;
     for node in nodes {

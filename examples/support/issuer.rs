@@ -1,4 +1,4 @@
-//! An authorization server for development: every user may log in, and gets every scope. It checks next to nothing.
+//! An authorization server for development: every user may log in, and gets every scope. It checks almost nothing.
 
 use std::{
     collections::HashMap,
@@ -55,13 +55,13 @@ impl DevelopmentIssuer {
         })))
     }
 
-    /// The issuer identifier.
+    /// Returns the issuer identifier.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.0.url
     }
 
-    /// The routes of the issuer.
+    /// Returns the routes of the issuer.
     pub fn routes(&self) -> Router {
         let (url, keys) = (&self.0.url, json!({"keys": [self.0.key.public_jwk()]}));
         let metadata = json!({
@@ -82,7 +82,7 @@ impl DevelopmentIssuer {
             .with_state(self.clone())
     }
 
-    /// A token for the MCP server at a URL.
+    /// Returns a token for the MCP server at a URL.
     ///
     /// # Errors
     /// If the token cannot be signed.
@@ -100,7 +100,7 @@ async fn register(Json(metadata): Json<Value>) -> (StatusCode, Json<Value>) {
     (StatusCode::CREATED, Json(client))
 }
 
-/// The authorization endpoint. A real one would ask the user; this one agrees at once.
+/// The authorization endpoint. A real one would ask the user; this one always agrees.
 async fn authorize(
     State(issuer): State<DevelopmentIssuer>,
     headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! Parts that examples share: an authorization server for development, a simulated browser, a load balancer, and processes.
+//! Shared parts of the examples: an authorization server for development, a simulated browser, a load balancer, and processes.
 
 #[cfg(feature = "cluster")]
 mod balancer;

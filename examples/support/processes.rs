@@ -1,4 +1,4 @@
-//! Child processes that listen on an address, and end with the program that started them; among them a Redis.
+//! Child processes that listen on an address and end with this program, such as a Redis.
 
 use std::{
     env, io,
@@ -31,20 +31,20 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // If the process has ended already, there is nothing to do.
+        // The process may have ended already.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
-/// A local address on which no process listens.
+/// Returns a free local address.
 ///
 /// # Errors
-/// If there is no free address.
+/// If no address is free.
 pub fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
-/// The URL of a Redis: the one in `REDIS_URL`, or that of a new process, which is returned and ends when it is dropped.
+/// Returns the URL of a Redis: that in `REDIS_URL`, or else of a new process, which is also returned, and ends when dropped.
 ///
 /// # Errors
 /// If `REDIS_URL` is not set and `redis-server` cannot be started.
@@ -60,7 +60,7 @@ pub fn redis() -> io::Result<(Option<Process>, String)> {
     match Process::start(&mut command, address) {
         Ok(redis) => Ok((Some(redis), format!("redis://{address}"))),
         Err(error) => Err(io::Error::other(format!(
-            "there is no redis-server here ({error}): install it, or set REDIS_URL to redis://host:port of another"
+            "could not start redis-server: {error}; install it, or set REDIS_URL to redis://host:port"
         ))),
     }
 }

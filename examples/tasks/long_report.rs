@@ -1,5 +1,5 @@
-//! A report that takes longer than a client waits for an answer: its call becomes a task, which a client awaits like any other
-//! call, or controls by its handle.
+//! A report that takes longer than a client's timeout: its call becomes a task, which a client awaits like any other call, or
+//! controls with a handle.
 //!
 //! `cargo run --example long_report --features tasks`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
@@ -34,15 +34,16 @@ fn server() -> Server {
     let report = Tool::new("report", "Write a report, a minute for each page", report);
     Server::new("office", "1.0.0")
         .extension(Tasks::in_memory().extension())
-        // A call that ends within five seconds is answered directly. A longer call becomes a task, for clients that support tasks.
+        // A call that ends within five seconds returns its result directly. A longer call becomes a task, if the client supports
+        // tasks.
         .tool(report.task(TaskPolicy::After(Duration::from_secs(5))))
 }
 
-// The clock of this program is paused: it jumps to the next timer whenever the program waits, so that minutes take no time.
+// The clock of this program is paused: it jumps to the next timer whenever the program waits, so minutes take no time.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = server();
-    // A client without tasks waits at most a minute for an answer.
+    // A client without tasks waits at most a minute for a response.
     let session = testing::connect(&server).await?;
     let begun = Instant::now();
     let call = session.call_tool("report", json!({"pages": 3}));
@@ -60,7 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let text: String = call.timeout(Duration::from_secs(90)).structured().await?;
     println!("{text}, after {} s", begun.elapsed().as_secs());
 
-    // A client can also take a handle of the task, and follow its updates.
+    // A client can also get a handle to the task, and follow its updates.
     let call = session.call_tool("report", json!({"pages": 3}));
     let task = call.as_task().await?;
     let mut updates = task.updates();
@@ -80,7 +81,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let session = testing::connect(&server).client(&client).await?;
     if let Some(reference) = serde_json::from_str(&stored)? {
         let task = session.resume_task(&reference)?;
-        println!("found again: {}", task.structured::<String>().await?);
+        println!("resumed: {}", task.structured::<String>().await?);
     }
     session.close().await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Work in another process: the server turns a call into a task and passes its id to a worker, whose answer completes the task.
+//! Work in another process: the server turns a call into a task, and a worker completes the task by its id.
 //!
 //! The worker is another process of this program. It does not use MCP: it reads lines with an id and a title, and writes lines with
 //! the same id and the outcome. A message queue could replace the two pipes.
@@ -34,7 +34,7 @@ fn work() -> Result<()> {
         let Some((id, title)) = line.split_once(' ') else {
             continue;
         };
-        println!("{id} working mixing the colours");
+        println!("{id} working mixing the colors");
         if title.is_empty() {
             println!("{id} failed a picture needs a title");
         } else {
@@ -49,10 +49,11 @@ struct Picture {
     title: String,
 }
 
-/// The handler, which passes the work on. It waits until it is cancelled, which happens when the task is completed.
+/// The handler, which passes the work on, and then waits until the completed task cancels it.
 async fn paint(jobs: Arc<Mutex<ChildStdin>>, cx: RequestContext, picture: Picture) -> Result<()> {
     let id = cx.leave_task().await?;
-    let id = id.ok_or_else(|| Error::internal("only a task can be painted by somebody else"))?;
+    let id =
+        id.ok_or_else(|| Error::internal("cannot pass the work on: the call is not a task"))?;
     let job = format!("{id} {}\n", picture.title.replace('\n', " "));
     jobs.lock().await.write_all(job.as_bytes()).await?;
     cx.cancelled().await;
@@ -72,7 +73,7 @@ async fn take_results(server: Server, results: ChildStdout) -> Result<()> {
         match status {
             "working" => tasks.report(id, text).await?,
             "done" => drop(tasks.complete(id, CallToolResult::text(text)).await?),
-            // The tool has failed, and the caller receives the error. `fail` is for errors of the server itself.
+            // The tool has failed, and the caller gets the error. `fail` is for errors of the server.
             _ => drop(tasks.complete(id, CallToolResult::error(text)).await?),
         }
     }
@@ -94,7 +95,7 @@ async fn main() -> Result<()> {
     let jobs = worker.stdin.take().ok_or_else(missing)?;
     let jobs = Arc::new(Mutex::new(jobs));
     let paint = Tool::new("paint", "Paint a picture", oxmcp::with_state(jobs, paint));
-    // Without a task there is no id to pass on, so clients without support for tasks are refused.
+    // Without a task, the handler has no id to pass on, so clients without support for tasks are refused.
     let tasks = Tasks::in_memory().poll_interval(Duration::from_millis(100));
     let server = Server::new("studio", "1.0.0")
         .extension(tasks.extension())

@@ -20,7 +20,7 @@ impl Transport for Channels {
     type Write = Outbox;
 
     async fn connect(&mut self, _limits: &Limits) -> Result<(Inbox, Outbox)> {
-        let used = || Error::closed("these channels were used before");
+        let used = || Error::closed("the channels are already connected");
         self.0.take().ok_or_else(used)
     }
 }
@@ -45,12 +45,12 @@ impl WriteHalf for Outbox {
     }
 
     async fn close(&mut self) -> Result<()> {
-        self.0 = channel(1).0; // The old sender is dropped, so the peer reads the end of the stream.
+        self.0 = channel(1).0; // Drops the old sender, so that the peer reads the end of the stream.
         Ok(())
     }
 }
 
-/// Two transports that are connected to each other.
+/// Returns two transports that are connected to each other.
 fn channels() -> (Channels, Channels) {
     let (to_server, from_client) = channel(16);
     let (to_client, from_server) = channel(16);
@@ -66,7 +66,7 @@ struct Name {
 #[tokio::main]
 async fn main() -> Result<()> {
     let greet = |Name { name }: Name| async move { format!("Hello, {name}!") };
-    let server = Server::new("greeter", "1.0.0").tool(Tool::new("greet", "Greet somebody", greet));
+    let server = Server::new("greeter", "1.0.0").tool(Tool::new("greet", "Greet someone", greet));
 
     let (near, far) = channels();
     server.connect(far).await?;

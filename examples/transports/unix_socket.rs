@@ -1,4 +1,4 @@
-//! Many clients at once over a Unix socket. Any byte stream works: for TCP, change the types of the sockets.
+//! Many clients over a Unix socket. Any byte stream works: for TCP, change the types of the sockets.
 //!
 //! `cargo run --example unix_socket`
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]

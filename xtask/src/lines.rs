@@ -47,7 +47,7 @@ fn row(name: &str, count: Count) -> String {
     )
 }
 
-/// The counts of a crate by room: each folder in `src/` is a room, and the files beside them are one.
+/// The counts of a crate by module: one for each folder in `src/`, and one for the files next to the folders.
 fn rooms(src: &Path) -> Outcome<BTreeMap<String, Count>> {
     let mut rooms: BTreeMap<String, Count> = BTreeMap::new();
     let mut open = entries(src)?;
@@ -99,7 +99,7 @@ fn is_test_file(path: &Path) -> bool {
     name == "tests.rs" || name.ends_with("_tests.rs")
 }
 
-/// The test modules of a file that are in files of their own, as paths without an extension.
+/// The test modules of a file that are in separate files, as paths without an extension.
 fn modules_of_tests(path: &Path, text: &str) -> Vec<PathBuf> {
     let stem = path.file_stem().unwrap_or_default();
     let directory = path.parent().unwrap_or(path);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_of_tests_are_found_beside_their_file() {
+    fn test_modules_next_to_their_file_are_found() {
         let text = "#[cfg(test)]\nmod proof;\nmod code;\n";
         let found = modules_of_tests(Path::new("src/room/mod.rs"), text);
         assert_eq!(found, [Path::new("src/room/proof")]);

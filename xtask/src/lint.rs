@@ -8,7 +8,7 @@ use crate::step::{self, Outcome, THIRD_PARTY, cargo, cargo_in, root};
 pub(crate) fn run() -> Outcome {
     step::stages(&[
         ("formatting", format),
-        ("script of the checks", || {
+        ("syntax of .ci/run", || {
             step::run("bash -n", &mut bash(&["-n", ".ci/run"]))
         }),
         ("clippy, all features", || clippy_of_all("--all-features")),
@@ -16,12 +16,12 @@ pub(crate) fn run() -> Outcome {
             clippy_of_all("--no-default-features")
         }),
         ("clippy, default features", clippy_of_defaults),
-        ("clippy, roles alone", clippy_of_roles),
+        ("clippy, single roles", clippy_of_roles),
         ("crates without I/O", without_io),
         ("clippy, benchmarks", clippy_of_bench),
         // Without the driver, which needs a nightly compiler.
         ("clippy, fuzzers", || clippy("fuzz", &["--all-targets"])),
-        ("clippy, an extension of others", || {
+        ("clippy, third-party extension", || {
             clippy(THIRD_PARTY, &["--all-targets"])
         }),
         ("documentation", documentation),
@@ -55,7 +55,7 @@ fn clippy_of_defaults() -> Outcome {
     clippy(".", &[&packages[..], &["--all-targets"]].concat())
 }
 
-/// No role, a client alone and a server alone, with and without tasks and HTTP: the code of one role must not need the other.
+/// No role, only a client, and only a server, with and without tasks and HTTP: the code of one role must not need the other.
 fn clippy_of_roles() -> Outcome {
     let roles = [
         "",
@@ -78,7 +78,7 @@ fn without_io() -> Outcome {
     let target = "wasm32-unknown-unknown";
     if !is_installed(target) {
         step::headline(&format!(
-            "crates without I/O: {target} is not installed, so they are not checked for it"
+            "crates without I/O: skipped, since the target {target} is not installed"
         ));
         return Ok(());
     }
@@ -100,8 +100,8 @@ fn is_installed(target: &str) -> bool {
     })
 }
 
-/// The benchmarks break when the API changes, and are not built every day. The peer that needs an SDK of others is left out,
-/// because building that SDK takes longer than all the rest.
+/// The benchmarks break when the API changes, and are not built every day. The peer on a third-party SDK is left out, because
+/// building that SDK takes longer than all the rest.
 fn clippy_of_bench() -> Outcome {
     let others = ["--exclude=bench-rmcp", "--exclude=minimal-rmcp"];
     let selected = [&["--workspace"], &others[..], &["--all-targets"]].concat();

@@ -23,23 +23,23 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   lint                        formatting, clippy, the documentation, the scripts
-  lines [ROOT]                lines of code, of each crate and of each room in it
-  test                        unit, integration and documentation tests, and the examples: what a change can break, in minutes
-  test all                    every test, with all that they need set up first
-  test workspace              all that `cargo test` runs, slow tests, stores and peers included
-  test bench                  what the programs of the benchmark are measured by: their tools, options and output
-  test fuzz                   the targets of the fuzzers, with generated input
-  test third-party            an extension as others write it, on the public API alone
-  test schema                 what the SDK emits, against the official schemas
-  test conformance [...]      the same as conformance
-  test interop [WORD]         software of others against ours; only the cases whose name has WORD in it
-  test interop-twins [WORD]   the scripts of the above against servers of others: are the scripts right?
+  lines [ROOT]                count lines of code by crate and module
+  test                        unit, integration and documentation tests, and the examples; takes minutes
+  test all                    every test; installs the tools that they need first
+  test workspace              everything that `cargo test` runs, including slow tests, stores and peers
+  test bench                  the tools, options and output of the benchmark programs
+  test fuzz                   the fuzz targets, with generated input
+  test third-party            a third-party extension, which uses only the public API
+  test schema                 the output of the SDK against the official schemas
+  test conformance [...]      same as `conformance`
+  test interop [WORD]         third-party clients and servers against ours; WORD selects cases by name
+  test interop-twins [WORD]   the interop scripts against third-party servers, to test the scripts themselves
   conformance [server|client|nodes|killed-nodes] [WORD]
-                              the official suite; only the runs that have WORD in their names; nodes are two servers that
-                              share a Redis, behind nginx; of killed ones one is killed before every other run
-  soak [SECONDS]              an hour of calls while nodes are killed
-  bench [OPTIONS]             speed, beside the peers and the practical limit; --help says more
-  release                     what a release still needs, and a dry run of it; publishes nothing and makes no tag";
+                              the official suite; WORD selects scenarios by name; `nodes` runs it against two servers that
+                              share a Redis, behind nginx; `killed-nodes` kills one of them before every other run
+  soak [SECONDS]              calls while nodes are killed, for an hour by default
+  bench [OPTIONS]             speed compared with the peers and the practical limit; see --help
+  release                     list what a release still needs, and do a dry run; publishes and tags nothing";
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();

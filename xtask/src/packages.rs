@@ -1,4 +1,4 @@
-//! Programs that tests need, installed on the system or unpacked from its packages, because without root nothing can be installed.
+//! Programs that tests need, either installed on the system or unpacked from its packages, which needs no root.
 
 use std::{
     env, fs,
@@ -11,8 +11,8 @@ use std::{
 /// The dependencies that are not unpacked: every system has them, or a program that serves only its own machine does not need them.
 const NOT_NEEDED: &[&str] = &["adduser", "iproute2", "libc6", "nginx-common"];
 
-/// The beginning of a line that says which test was left out, and why.
-pub const LEFT_OUT: &str = "left out: ";
+/// The beginning of a line that reports a skipped test and the reason.
+pub const LEFT_OUT: &str = "skipped: ";
 
 /// A program, and the packages that contain it.
 #[derive(Clone, Copy, Debug)]
@@ -67,14 +67,14 @@ impl Program {
         };
         match brought {
             Ok(()) if self.works(&unpacked) => Ok(Some(unpacked)),
-            Ok(()) => Err(self.missing("what was unpacked does not start")),
+            Ok(()) => Err(self.missing("the unpacked program does not start")),
             Err(reason) => Err(self.missing(&reason)),
         }
     }
 
     fn missing(self, reason: &str) -> String {
         format!(
-            "there is no {}, and its package cannot be brought: {reason}\ninstall it: apt-get install {}",
+            "{} is not installed, and its package cannot be unpacked: {reason}\ninstall it: apt-get install {}",
             self.name,
             self.packages.join(" ")
         )
@@ -89,8 +89,8 @@ impl Program {
         command.status().is_ok_and(|status| status.success())
     }
 
-    /// Unpacks the packages, and leaves a script beside them that starts the program. The directory is renamed into its place as a
-    /// whole, because other processes may do the same at the same time.
+    /// Unpacks the packages, and writes a script next to them that starts the program. The directory is renamed into its place
+    /// as a whole, because other processes may do the same at the same time.
     fn unpack(self, home: &Path, libraries: Vec<String>) -> Result<(), String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -137,7 +137,7 @@ impl Program {
             .arg("depends")
             .args(self.packages)
             .output()
-            .map_err(|error| format!("cannot ask apt-cache what it needs: {error}"))?;
+            .map_err(|error| format!("cannot list its dependencies with apt-cache: {error}"))?;
         let output = String::from_utf8_lossy(&output.stdout).into_owned();
         let named = output
             .lines()
@@ -147,7 +147,7 @@ impl Program {
     }
 }
 
-/// Reports that a test was left out, even if the output of tests is not shown.
+/// Reports a skipped test, even if the output of tests is not shown.
 pub fn left_out(what: &str) {
     let _ = writeln!(io::stderr(), "{LEFT_OUT}{what}");
 }
@@ -175,7 +175,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => failed(format!(
-            "has failed: {}",
+            "failed: {}",
             String::from_utf8_lossy(&output.stderr).trim()
         )),
         Err(error) => failed(format!("cannot be started: {error}")),

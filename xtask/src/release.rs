@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_workspace_lacks_nothing() {
+    fn complete_workspace_has_no_findings() {
         assert_eq!(workspace(|_| {}), Vec::<String>::new());
     }
 
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn badges_are_needed_once_address_is_known() {
+    fn badges_are_required_once_address_is_known() {
         assert!(badges("", "").is_empty());
         let needed = badges("", "https://example.org/oxmcp");
         assert_eq!(needed.len(), 2);

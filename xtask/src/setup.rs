@@ -1,7 +1,7 @@
 //! Installation of the tests' tools: packages of Node and Python, at pinned versions.
 //!
-//! A copy of the lock file is left beside the packages that were installed from it. As long as the two agree, nothing is installed,
-//! and no network is needed.
+//! A copy of the lock file is kept next to the packages that were installed from it. As long as the two agree, nothing is
+//! installed, and no network is needed.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ pub(crate) struct Tools {
     pub(crate) python1: PathBuf,
     /// Python with the SDK 2.x.
     pub(crate) python2: PathBuf,
-    /// Python with FastMCP, which has requirements of its own.
+    /// Python with FastMCP, which has its own requirements.
     pub(crate) fastmcp: PathBuf,
 }
 
@@ -53,7 +53,7 @@ impl Tools {
                 "--loglevel=error",
             ];
             step::run_quietly(
-                "install the packages of Node",
+                "install the npm packages",
                 Command::new("npm").args(args).current_dir(&interop),
             )
         })?;
@@ -116,7 +116,7 @@ fn virtual_environment(name: &str, requirements: &str) -> Outcome<PathBuf> {
                 .arg(&home),
         )?;
         step::run_quietly(
-            &format!("install the packages of {name}"),
+            &format!("install the Python packages of {name}"),
             Command::new(&python)
                 .args(["-m", "pip", "install", "--quiet", "--requirement"])
                 .arg(&requirements),
@@ -125,7 +125,7 @@ fn virtual_environment(name: &str, requirements: &str) -> Outcome<PathBuf> {
     Ok(python)
 }
 
-/// Runs `work` unless `home` was already made from this very `lock`.
+/// Runs `work` unless `home` was already installed from the same `lock`.
 fn install(lock: &Path, home: &Path, work: impl FnOnce() -> Outcome) -> Outcome {
     let stamp = home.join(STAMP);
     let wanted =

@@ -18,7 +18,7 @@ use xtask::packages::LEFT_OUT;
 /// The workspace of an extension by a third party.
 pub(crate) const THIRD_PARTY: &str = "crates/oxmcp-tests/third-party";
 
-/// The result of a step. The error says in words what failed.
+/// The result of a step. The error describes what failed.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// The root of the repository.
@@ -44,7 +44,7 @@ pub(crate) fn cargo_in<'a>(directory: &str, args: impl IntoIterator<Item = &'a s
     command
 }
 
-/// Builds programs of ours that the tests start, with the features with which `cargo test` has built everything else.
+/// Builds the programs that the tests start, with the features with which `cargo test` has built everything else.
 pub(crate) fn build(programs: &[&str]) -> Outcome {
     let mut command = cargo([
         "build",
@@ -71,7 +71,7 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!(
-            "FAILED: {title} ({status})\nrun just that: {shown}"
+            "FAILED: {title} ({status})\nrerun only this: {shown}"
         )),
         Err(error) => Err(format!(
             "FAILED: {title}: cannot start it: {error}\nthe command: {shown}"
@@ -84,7 +84,7 @@ pub(crate) fn run(title: &str, command: &mut Command) -> Outcome {
 pub(crate) fn run_tests(title: &str, command: &mut Command) -> Outcome {
     headline(title);
     let shown = shown(command);
-    let failed = |what: String| Err(format!("FAILED: {title}{what}\nrun just that: {shown}"));
+    let failed = |what: String| Err(format!("FAILED: {title}{what}\nrerun only this: {shown}"));
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -182,7 +182,7 @@ pub(crate) fn run_quietly(title: &str, command: &mut Command) -> Outcome {
         return Ok(());
     }
     Err(format!(
-        "{}{}\nFAILED: {title} ({})\nrun just that: {shown}",
+        "{}{}\nFAILED: {title} ({})\nrerun only this: {shown}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
         output.status,
@@ -198,7 +198,7 @@ pub(crate) fn run_into(file: &Path, command: &mut Command, limit: Duration) -> O
     let status = child.and_then(|child| wait(child, limit));
     status
         .map_err(|error| format!("cannot run it: {error}"))?
-        .ok_or_else(|| format!("it took longer than {} s", limit.as_secs()))
+        .ok_or_else(|| format!("timed out after {} s", limit.as_secs()))
 }
 
 /// Waits for a process to end. When the time is up, kills it and returns no status.
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_well_is_counted_and_not_shown() {
+    fn passing_output_is_counted_and_hidden() {
         let routine = "   Compiling oxmcp v0.1.0
      Running tests/it/main.rs (target/debug/deps/it)
 
@@ -360,7 +360,7 @@ test result: ok. 1 passed; 0 failed; 0 ignored
     }
 
     #[test]
-    fn a_command_to_run_again_is_typed_at_the_root_of_the_repository() {
+    fn rerun_command_works_from_the_repository_root() {
         assert_eq!(shown(&cargo(["test", "--locked"])), "cargo test --locked");
         let within = cargo_in("bench", ["test", "a word"]);
         assert_eq!(
@@ -373,7 +373,7 @@ test result: ok. 1 passed; 0 failed; 0 ignored
     }
 
     #[test]
-    fn all_stages_run_and_each_failure_is_told() {
+    fn all_stages_run_and_each_failure_is_reported() {
         let failed = stages(&[
             ("one", || Err("FAILED: the first".into())),
             ("two", || Ok(())),

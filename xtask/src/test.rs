@@ -25,11 +25,11 @@ const ALL: [Stage; 8] = [
     ("all tests of the workspace, slow ones included", workspace),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
-    ("tests of an extension of others", third_party),
+    ("tests of a third-party extension", third_party),
     ("tests against the official schemas", schema),
     ("the official conformance suite", || conformance::run(&[])),
     ("the official conformance suite against two nodes", nodes),
-    ("interop with software of others", || interop::run("")),
+    ("interop with third-party software", || interop::run("")),
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
@@ -53,26 +53,27 @@ const QUICK_FEATURES: &str = "oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests
 /// tests whose path contains it.
 const LEFT_FOR_ALL: &[&str] = &[
     "compile_errors_teach",
+    "undecided_revision_does_not_compile",
     "http::load::",
-    "ids_of_sessions_cannot_be_guessed",
-    "a_flood_of_sessions_evicts_unused_sessions_alone",
-    "no_body_ends_a_server",
-    "heads_that_say_strange_things_are_answered",
-    "ten_thousand_tasks_run_at_once_and_one_more_is_refused",
-    "pages_from_elsewhere_are_refused_by_every_endpoint_and_method",
-    "a_task_is_of_its_owner_alone",
-    "another_host_is_refused_by_every_endpoint_and_method",
-    "a_uri_of_a_megabyte_is_matched_in_one_pass",
-    "readers_that_come_again_without_reading_pile_up_nothing",
-    "no_more_sessions_give_way_than_there_is_time_to_end",
-    "hostile_names_lead_to_files_of_the_folder_alone",
-    "a_session_that_its_handler_closes_ends",
-    "a_server_that_is_started_may_be_silent_for_a_while",
-    "messages_that_are_hard_to_parse_take_little_more_memory_than_themselves",
-    "a_blocking_handler_does_not_outlive_its_input",
-    "tokens_that_are_bad_in_any_way_are_refused",
+    "session_ids_are_unguessable",
+    "session_flood_evicts_only_unused_sessions",
+    "no_body_crashes_the_server",
+    "malformed_request_heads_are_answered",
+    "task_beyond_ten_thousand_running_is_refused",
+    "every_endpoint_and_method_refuses_foreign_origins",
+    "only_its_owner_can_use_a_task",
+    "every_endpoint_and_method_refuses_foreign_hosts",
+    "megabyte_uri_is_matched_in_one_pass",
+    "repeatedly_resuming_nonreaders_use_bounded_memory",
+    "session_evictions_are_limited_by_cleanup_time",
+    "hostile_names_stay_within_the_folder",
+    "session_closed_by_its_handler_ends",
+    "started_server_may_be_silent_for_a_while",
+    "hard_to_parse_messages_need_little_extra_memory",
+    "blocking_handler_does_not_outlive_its_input",
+    "every_kind_of_bad_token_is_refused",
     "printed_values_are_read_back",
-    "a_peer_that_stops_reading_stops_being_served_and_loses_nothing",
+    "stalled_peer_is_not_served_and_loses_nothing",
     "hostile_lists_are_read_in_bounded_work",
     "examples::cluster",
     "examples::opentelemetry",
@@ -94,7 +95,7 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
         ["interop-twins"] => interop::run_twins(""),
         ["interop-twins", word] => interop::run_twins(word),
         _ => Err(format!(
-            "there is no part `{}`; see `cargo xtask`",
+            "unknown stage `{}`; run `cargo xtask` for a list",
             parts.join(" ")
         )),
     }
@@ -153,7 +154,7 @@ pub(crate) fn soak(seconds: &str) -> Outcome {
     step::run_tests("calls while nodes are killed", &mut command)
 }
 
-/// The official suite against two nodes; left out if there are no packages of the programs that the nodes need.
+/// The official suite against two nodes; skipped if the programs that the nodes need are missing and cannot be unpacked.
 fn nodes() -> Outcome {
     if NGINX.bring()?.is_none() || REDIS.bring()?.is_none() {
         println!("{LEFT_OUT}the official suite against two nodes: it needs nginx and redis-server");
@@ -163,7 +164,7 @@ fn nodes() -> Outcome {
     conformance::run(&["killed-nodes"])
 }
 
-/// The tests of the benchmarks, by which outside tools measure. The peer that needs an SDK of others is left out, because building
+/// The tests of the benchmarks, which outside tools use to measure. The peer on a third-party SDK is left out, because building
 /// that SDK takes longer than all the rest.
 fn bench() -> Outcome {
     let args = [

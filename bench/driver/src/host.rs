@@ -8,7 +8,7 @@ use crate::process::{Process, Result};
 /// URL.
 pub(crate) fn run(words: &[String]) -> Result<()> {
     let middle = words.iter().position(|word| word == "--");
-    let (server, client) = words.split_at(middle.ok_or("no `--` before the client")?);
+    let (server, client) = words.split_at(middle.ok_or("missing `--` before the client")?);
     let (server, address) = Process::start(server)?;
     let url = format!("http://{address}/mcp");
     let client: Vec<_> = client
@@ -18,12 +18,12 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let (program, args) = client
         .get(1..)
         .and_then(<[String]>::split_first)
-        .ok_or("no client")?;
+        .ok_or("missing the command of the client")?;
     let status = Command::new(program).args(args).status()?;
     server.stop()?;
     if status.success() {
         Ok(())
     } else {
-        Err(format!("the client ended with {status}").into())
+        Err(format!("the client exited with {status}").into())
     }
 }

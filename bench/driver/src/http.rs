@@ -57,11 +57,11 @@ pub(crate) fn open(
     let text = answer.messages()?.concat();
     let text = String::from_utf8_lossy(&text);
     if !text.contains(r#""result""#) || !text.contains(era.revision()) {
-        return Err(format!("the server does not speak {}: {text}", era.revision()).into());
+        return Err(format!("the server does not support {}: {text}", era.revision()).into());
     }
     if era == Era::Legacy {
         let session = answer.header("mcp-session-id").map(str::to_owned);
-        requests.session = Some(session.ok_or("the server opens no session")?);
+        requests.session = Some(session.ok_or("the server opened no session")?);
         out.clear();
         let confirmation = era.confirmation().as_bytes();
         requests.post("notifications/initialized", None, confirmation, &mut out);
@@ -201,7 +201,7 @@ impl Connection {
             return Ok(false);
         };
         if response.status != 200 {
-            return Err(format!("status {} in place of a stream", response.status).into());
+            return Err(format!("expected a stream, got status {}", response.status).into());
         }
         let found = memchr::memmem::find_iter(body, word.as_bytes())
             .take(2)
@@ -210,7 +210,7 @@ impl Connection {
             self.responses.forget();
         }
         if found > 1 && !word.is_empty() {
-            return Err(format!("{word} more than once").into());
+            return Err(format!("received {word} more than once").into());
         }
         Ok(found > 0)
     }

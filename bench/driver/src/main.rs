@@ -58,7 +58,7 @@ fn pin(command: &[String]) -> Result<()> {
     let mut cpus = (0..CpuSet::count()).rev();
     let last = cpus.find(|cpu| allowed.is_set(*cpu) == Ok(true));
     let mut one = CpuSet::new();
-    one.set(last.ok_or("there is no CPU to run on")?)?;
+    one.set(last.ok_or("no CPU to run on")?)?;
     sched_setaffinity(this, &one)?;
     let usage = "usage: bench-driver pin PROGRAM ARGS...";
     let (program, args) = command.split_first().ok_or(usage)?;
@@ -87,9 +87,11 @@ fn measure() -> Result<()> {
         (Transport::Http, Work::Restore) => sessions::restore(&options)?,
         (Transport::Stdio, Work::Start) => stdio::start(&options)?,
         (Transport::Http, Work::Start) => {
-            return Err("only stdio is measured from its start".into());
+            return Err("`work=start` needs stdio".into());
         }
-        (Transport::Stdio, _) => return Err("there is one session over stdio".into()),
+        (Transport::Stdio, _) => {
+            return Err("this `work` needs HTTP: stdio has only one session".into());
+        }
     };
     println!("{}", report.to_json());
     Ok(())

@@ -16,11 +16,11 @@ pub(crate) type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<
 pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    /// Starts a server on an address of its own, which replaces `{address}` in the command, and waits until it listens.
+    /// Starts a server on a free address, which replaces `{address}` in the command, and waits until it listens.
     pub(crate) fn start(command: &[String]) -> Result<(Self, String)> {
         // The port is free again when the listener is dropped.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
-        let (program, args) = command.split_first().ok_or("no server")?;
+        let (program, args) = command.split_first().ok_or("missing the server")?;
         let args = args.iter().map(|arg| arg.replace("{address}", &address));
         let child = Command::new(program)
             .args(args)
@@ -30,7 +30,7 @@ impl Process {
         let mut server = Self(child);
         while TcpStream::connect(&address).is_err() {
             if let Some(status) = server.0.try_wait()? {
-                return Err(format!("the server ended with {status}").into());
+                return Err(format!("the server exited with {status}").into());
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -51,7 +51,7 @@ impl Process {
         Ok(private.sum())
     }
 
-    /// Asks the process to end, so that a program that watches it can write its results.
+    /// Asks the process to exit, so that a program that watches it can write its results.
     pub(crate) fn stop(mut self) -> Result<()> {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.0.id())?);
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;

@@ -1,4 +1,4 @@
-//! Sessions and their cost: opening one, and having many open.
+//! Sessions and their cost: opening one, and keeping many open.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::{
 /// The first message in the answer to a request to listen.
 pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// Opens sessions, each on a connection of its own, and ends them again.
+/// Opens sessions, each on its own connection, and ends them again.
 pub(crate) fn connect(options: &Options) -> Result<Report> {
     let (server, address) = Process::start(&options.server)?;
     connect_for(options.warm_up(), &address, options.era)?;
@@ -64,7 +64,7 @@ pub(crate) fn restore(options: &Options) -> Result<Report> {
             latencies.push(since.elapsed());
             let answer = String::from_utf8_lossy(&answer);
             if !answer.contains(r#""result""#) {
-                return Err(format!("the session is not restored: {answer:.300}").into());
+                return Err(format!("the session was not restored: {answer:.300}").into());
             }
         }
         Ok(latencies)
@@ -80,7 +80,7 @@ pub(crate) fn restore(options: &Options) -> Result<Report> {
     Ok(Report::new(latencies, wall, own, served))
 }
 
-/// Holds sessions open, each on a connection of its own, and returns what one takes of the server's memory, in KiB.
+/// Keeps sessions open, each on its own connection, and returns the server's memory per session, in KiB.
 pub(crate) fn hold(options: &Options, held: Held, count: usize) -> Result<f64> {
     /// The number of sessions that are opened before the measurement, so that one-time allocations of the server do not count.
     const BEFORE: usize = 50;

@@ -59,7 +59,7 @@ struct Server {
 
 impl Server {
     fn start(command: &[String]) -> Result<Self> {
-        let (program, args) = command.split_first().ok_or("no server")?;
+        let (program, args) = command.split_first().ok_or("missing the server")?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())
@@ -86,7 +86,7 @@ impl Server {
             }
         };
         if !answer.contains(r#""result""#) || !answer.contains(era.revision()) {
-            return Err(format!("the server does not speak {}: {answer}", era.revision()).into());
+            return Err(format!("the server does not support {}: {answer}", era.revision()).into());
         }
         Ok(self.input.write_all(era.confirmation().as_bytes())?)
     }
@@ -137,7 +137,7 @@ impl Server {
         if status.success() {
             Ok(())
         } else {
-            Err(format!("the server ended with {status}").into())
+            Err(format!("the server exited with {status}").into())
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn measure(options: &Options, servers: usize, count: usize) -> Result
     for address in addresses.iter().cycle().take(count) {
         listeners.push(open_listener(address, options.era)?);
     }
-    let first = addresses.first().ok_or("no server")?;
+    let first = addresses.first().ok_or("missing the server")?;
     let mut updates = Updates::new(first, options.era, listeners)?;
     // The first update also does the work that is done once for each listener.
     updates.update()?;
@@ -64,7 +64,7 @@ fn open_listener(address: &str, era: Era) -> Result<Connection> {
     let answer = connection.exchange(&out)?;
     let text = String::from_utf8_lossy(&answer.messages()?.concat()).into_owned();
     if !text.contains(r#""result""#) {
-        return Err(format!("the server lets nobody watch: {text}").into());
+        return Err(format!("the server refused the subscription: {text}").into());
     }
     out.clear();
     requests.bare("GET", &mut out);
@@ -114,7 +114,7 @@ impl Updates {
         let answer = self.caller.exchange(&self.request)?;
         let text = String::from_utf8_lossy(&answer.messages()?.concat()).into_owned();
         if !text.contains(r#""text":"updated""#) {
-            return Err(format!("the wrong answer: {text:.300}").into());
+            return Err(format!("unexpected answer: {text:.300}").into());
         }
         for listener in &mut self.listeners {
             listener.busy = true;

@@ -52,7 +52,7 @@ fn said_with(tools: &str, method: &str, params: Value) -> Vec<Value> {
 }
 
 #[test]
-fn the_server_has_the_tools() {
+fn benchmark_server_has_the_tools() {
     let listed = said("tools/list", json!({}));
     let tools = listed[0]["result"]["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().filter_map(|it| it["name"].as_str()).collect();
@@ -72,7 +72,7 @@ fn the_server_has_the_tools() {
 }
 
 #[test]
-fn the_tools_do_what_they_should() {
+fn tools_return_their_expected_results() {
     for (name, arguments, text, updates) in [
         ("add", json!({"a": 20, "b": 22}), "42", 0),
         ("dummy_099", json!({"a": 1, "b": -2}), "-1", 0),
@@ -94,7 +94,7 @@ fn the_tools_do_what_they_should() {
 }
 
 #[test]
-fn the_sets_of_tools_are_what_the_cells_say() {
+fn tool_sets_match_the_benchmark_cells() {
     for (tools, count) in [("tools=hidden", 102), ("tools=more", 106), ("tools=5", 8)] {
         let listed = said_with(tools, "tools/list", json!({}));
         let listed = listed[0]["result"]["tools"].as_array().unwrap();
@@ -137,7 +137,7 @@ fn measured(options: &[&str]) -> Value {
 }
 
 #[test]
-fn the_client_takes_the_options_and_prints_one_line() {
+fn client_parses_its_options_and_prints_one_line() {
     for options in [
         &["calls=20", "warm=0"][..],
         &["calls=20", "warm=0", "conc=4", "era=2025"],

@@ -70,7 +70,7 @@ impl Call {
             _ => write!(out, r#","_meta":{{{meta}}}"#),
         })
         .and_then(|()| out.write_all(b"}}\n"));
-        written.expect("a Vec takes every write");
+        written.expect("writing to a Vec cannot fail");
     }
 
     /// The method of the request.
@@ -109,12 +109,12 @@ impl Call {
             serde_json::from_str(result).map_err(|e| format!("{e} in {result:.200}"))?;
         let [block] = result.content.as_slice() else {
             return Err(format!(
-                "{} content blocks in place of one",
+                "expected one content block, got {}",
                 result.content.len()
             ));
         };
         if result.is_error {
-            return Err(format!("a tool error: {:.200}", block.text));
+            return Err(format!("tool error: {:.200}", block.text));
         }
         let right = match self {
             Self::Add | Self::Wait => block.text.parse() == Ok(id + 7),
@@ -125,7 +125,7 @@ impl Call {
         if right {
             Ok(())
         } else {
-            Err(format!("the wrong text: {:.200}", block.text))
+            Err(format!("unexpected text: {:.200}", block.text))
         }
     }
 }
@@ -165,7 +165,10 @@ fn check_list(expected: usize, result: &str) -> Result<(), String> {
     let list: ListResult<'_> =
         serde_json::from_str(result).map_err(|e| format!("{e} in {result:.200}"))?;
     if list.tools.len() != expected {
-        return Err(format!("{} tools in place of {expected}", list.tools.len()));
+        return Err(format!(
+            "expected {expected} tools, got {}",
+            list.tools.len()
+        ));
     }
     for name in ["add", "echo", "stream", "dummy_000", "dummy_098"] {
         if !list.tools.iter().any(|tool| tool.name == name) {

@@ -26,7 +26,7 @@ pub fn children_cpu() -> Duration {
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    // The name, in parentheses, may hold anything; state and parent come after it.
+    // The name, in parentheses, may contain any characters; state and parent come after it.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
@@ -62,7 +62,7 @@ pub fn give_up_after(time: Duration) {
     thread::spawn(move || {
         thread::sleep(time);
         eprintln!(
-            "no end after {} seconds: an answer was lost, or the peer is very slow",
+            "timed out after {} seconds: an answer was lost, or the peer is very slow",
             time.as_secs()
         );
         process::exit(1);

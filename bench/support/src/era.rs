@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// The two ways in which MCP is spoken.
+/// An era of MCP: with sessions, or stateless.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Era {
     /// A session opened by `initialize`, at revision 2025-11-25.

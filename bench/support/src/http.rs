@@ -256,7 +256,7 @@ mod tests {
         e\r\nid: 1\ndata: \n\n\r\n13\r\ndata: {\"a\":1}\n\ndata\r\n9\r\n: {\"b\":2}\r\n2\r\n\n\n\r\n0\r\n\r\n";
 
     #[test]
-    fn responses_come_out_whole_however_the_bytes_came_in() {
+    fn responses_are_whole_for_any_chunking() {
         for size in 1..TWO.len() {
             let (mut responses, mut seen) = (Responses::default(), Vec::new());
             for piece in TWO.as_bytes().chunks(size) {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_no_message() {
+    fn refused_request_yields_no_message() {
         let mut responses = Responses::default();
         responses
             .room()

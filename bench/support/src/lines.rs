@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_out_whole_however_the_bytes_came_in() {
+    fn lines_are_whole_for_any_chunking() {
         let text = b"one\ntwo\n\nthe fourth one\nhalf";
         for size in 1..text.len() {
             let (mut lines, mut out) = (Lines::default(), Vec::new());

@@ -161,7 +161,7 @@ impl Load {
             && call.progress != n
         {
             return Err(format!(
-                "{} progress notifications in place of {n}",
+                "expected {n} progress notifications, got {}",
                 call.progress
             ));
         }
@@ -183,7 +183,10 @@ impl Load {
         if progress == call.progress as f64 {
             Ok(())
         } else {
-            Err(format!("progress {progress} in place of {}", call.progress))
+            Err(format!(
+                "expected progress {}, got {progress}",
+                call.progress
+            ))
         }
     }
 }
@@ -226,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_is_one_line_of_json_that_asks_what_it_should() {
+    fn every_request_is_one_line_of_json() {
         for era in [Era::Legacy, Era::Modern] {
             for call in ["add", "echo:1000", "quote", "wait", "list", "progress:5"] {
                 let call: Call = call.parse().unwrap();
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn right_answers_are_taken() {
+    fn right_answers_are_accepted() {
         assert!(judge(Call::Add, &[text(1, "8")]));
         let Call::Echo { text: prose, .. } = Call::echo(3000) else {
             unreachable!()
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_are_not() {
+    fn wrong_answers_are_rejected() {
         assert!(!judge(Call::Add, &[text(1, "9")]));
         assert!(
             !judge(Call::Add, &[text(2, "9")]),
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_of_calls_ends_after_so_many() {
+    fn phase_ends_after_its_number_of_calls() {
         let mut load = Load::new(Call::Add, Era::Legacy, 2);
         let mut out = Vec::new();
         load.begin(Phase::Calls(3), &mut out);

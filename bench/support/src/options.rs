@@ -49,7 +49,7 @@ pub enum Transport {
 pub enum Work {
     /// Calls tools.
     Calls,
-    /// Opens sessions, each on a connection of its own.
+    /// Opens sessions, each on its own connection.
     Connect,
     /// Keeps this number of sessions open.
     Hold(Held, usize),
@@ -99,7 +99,7 @@ impl FromStr for Work {
     }
 }
 
-/// The flavours of a tokio runtime.
+/// The flavor of a tokio runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runtime {
     /// The multi-threaded runtime, as made by `#[tokio::main]`.
@@ -145,7 +145,7 @@ impl Options {
         }
         options.server = args.collect();
         if options.server.is_empty() && options.url.is_none() {
-            Err(format!("no server\n{usage}"))
+            Err(format!("missing the server\n{usage}"))
         } else {
             Ok(options)
         }
@@ -170,7 +170,7 @@ impl Options {
             Some(("rt", "multi")) => self.runtime = Runtime::Multi,
             Some(("rt", "current")) => self.runtime = Runtime::Current,
             _ if arg.starts_with("http://") => self.url = Some(arg.to_owned()),
-            _ => return Err(format!("{arg}: no such option")),
+            _ => return Err(format!("unknown option {arg}")),
         }
         if self.conc == 0 {
             Err(wrong(&"at least one call must be in flight"))

@@ -260,10 +260,13 @@ pub(crate) fn check(number: u64, result: &str) -> std::result::Result<(), String
     let wrong = |e: serde_json::Error| format!("{e} in {result:.200}");
     let result: Result<'_> = serde_json::from_str(result).map_err(wrong)?;
     let quote = result.structured.ok_or("no structured content")?;
-    let text = result.content.first().ok_or("no text beside it")?;
+    let text = result
+        .content
+        .first()
+        .ok_or("no text next to the structured content")?;
     let repeated: Quote = serde_json::from_str(&text.text).map_err(|e| e.to_string())?;
     if repeated != quote {
-        return Err("the text is not what the structured content is".into());
+        return Err("the text differs from the structured content".into());
     }
     let noted = quote.lines.iter().filter(|line| line.note.is_some());
     let adds_up = |line: &QuoteLine| line.net + line.tax == line.total && line.tags.len() == 3;
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_has_two_kib() {
+    fn order_is_two_kib_long() {
         let arguments = format!(r#"{{"reference":"order-1{}"#, order());
         assert!(
             (1800..2300).contains(&arguments.len()),
@@ -318,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_right_quote_is_taken() {
+    fn only_the_right_quote_is_accepted() {
         assert_eq!(check(3, &answer("order-3", total())), Ok(()));
         assert!(
             check(4, &answer("order-3", total())).is_err(),

@@ -34,7 +34,7 @@ fn run<F: Future<Output = Result<Report>>>(measure: impl FnOnce(Options) -> F) -
     let options = Options::from_env(Runtime::Multi)?;
     give_up_after(TIME_LIMIT);
     if options.call != Call::Add {
-        return Err("this client calls nothing but add".into());
+        return Err("this client supports only `call=add`".into());
     }
     let mut builder = match options.runtime {
         Runtime::Multi => Builder::new_multi_thread(),

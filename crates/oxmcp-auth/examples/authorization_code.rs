@@ -1,4 +1,4 @@
-//! A login from the refused request to the token, with the responses of a server written down: nothing is sent.
+//! A login from the refused request to the token, with canned responses instead of a network.
 
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
@@ -14,7 +14,7 @@ use oxmcp_auth::{
 
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
-/// What the servers answer, in turn.
+/// The responses of the servers, in order.
 struct Answers(VecDeque<&'static str>);
 
 impl Answers {
@@ -66,8 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let attempt = Authorization::new(&discovered, &client, REDIRECT)
         .scopes(scopes)
         .begin()?;
-    println!("send the person to {}", attempt.url());
-    // The browser comes back.
+    println!("send the user to {}", attempt.url());
+    // The browser is redirected back.
     let callback = format!("{REDIRECT}?code=abc&state={}", attempt.state().expose());
     let code = attempt.finish(&callback)?;
     let request = TokenRequest::authorization_code(&discovered.server, &client, &attempt, code)?;

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_entries_give_way_to_new_ones() {
+    fn oldest_entries_are_evicted_first() {
         let mut map = BoundedMap::new(3);
         for key in 0..3 {
             map.insert(key, key);

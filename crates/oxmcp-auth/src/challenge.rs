@@ -37,7 +37,7 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// A challenge of a scheme, without parameters.
+    /// Creates a challenge of a scheme, without parameters.
     #[must_use]
     pub fn new(scheme: impl Into<String>) -> Self {
         Self {
@@ -46,13 +46,13 @@ impl Challenge {
         }
     }
 
-    /// The challenge `Bearer` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-3)).
+    /// Creates the challenge `Bearer` ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750#section-3)).
     #[must_use]
     pub fn bearer() -> Self {
         Self::new("Bearer")
     }
 
-    /// The challenge `DPoP` ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)).
+    /// Creates the challenge `DPoP` ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)).
     #[must_use]
     pub fn dpop() -> Self {
         Self::new("DPoP")
@@ -65,8 +65,8 @@ impl Challenge {
         self
     }
 
-    /// The challenges of all `WWW-Authenticate` headers, in their order. The unreadable part of a header and the rest of that
-    /// header are left out, so that clients can still respond to servers that send malformed headers.
+    /// Parses the challenges of all `WWW-Authenticate` headers, in their order. A malformed header is read up to the first
+    /// unreadable part, so that clients can still respond to its server.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Vec<Self> {
         let mut challenges = Vec::new();
@@ -80,8 +80,8 @@ impl Challenge {
         challenges
     }
 
-    /// Chooses the challenge to which an OAuth client responds: `DPoP` if `prefer_dpop` is set, else `Bearer`; the other of
-    /// the two if there is none of the first.
+    /// Chooses the challenge to which an OAuth client responds: `DPoP` if `prefer_dpop` is set, else `Bearer`; and the other one
+    /// if the preferred one is missing.
     #[must_use]
     pub fn for_oauth(challenges: &[Self], prefer_dpop: bool) -> Option<&Self> {
         let of = |scheme: &str| challenges.iter().find(|it| it.is(scheme));
@@ -92,19 +92,19 @@ impl Challenge {
         }
     }
 
-    /// The scheme, in the case in which it was written.
+    /// Returns the scheme, in its original case.
     #[must_use]
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// Whether the challenge is of this scheme, in any case.
+    /// Returns whether the challenge has this scheme, ignoring case.
     #[must_use]
     pub fn is(&self, scheme: &str) -> bool {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// The value of the first parameter with this name, in any case.
+    /// Returns the value of the first parameter with this name, ignoring case.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let mut all = self.parameters.iter();
@@ -112,25 +112,25 @@ impl Challenge {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The parameter `error`, such as `invalid_token` or `insufficient_scope`.
+    /// Returns the parameter `error`, such as `invalid_token` or `insufficient_scope`.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         self.parameter("error")
     }
 
-    /// The URL of the resource's metadata ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
+    /// Returns the URL of the resource's metadata ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
     #[must_use]
     pub fn resource_metadata(&self) -> Option<&str> {
         self.parameter("resource_metadata")
     }
 
-    /// The scopes that the request needs, if the challenge names them.
+    /// Returns the scopes that the request needs, if the challenge names them.
     #[must_use]
     pub fn scope(&self) -> Option<ScopeSet> {
         self.parameter("scope").map(ScopeSet::parse)
     }
 
-    /// The challenge as the value of a header.
+    /// Returns the challenge as the value of a header.
     #[must_use]
     pub fn to_header_value(&self) -> HeaderValue {
         // `Display` writes only visible ASCII and spaces.
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         // Parameters belong to the challenge before them in the same header.
         let mut current: Option<Challenge> = None;
         while into.len() < MAX_CHALLENGES {
-            // A semicolon divides parameters in other headers, and some servers write it here.
+            // Some servers separate parameters with semicolons, as in other headers.
             self.take_while(|byte| matches!(byte, b' ' | b'\t' | b',' | b';'));
             let word = self.take_while(is_token);
             if word.is_empty() {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_are_read_as_servers_write_them() {
+    fn challenges_are_parsed_in_servers_spellings() {
         let table: &[(&str, &[&str])] = &[
             ("", &[]),
             ("Bearer", &["Bearer"]),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn several_headers_are_one_list_and_do_not_share_parameters() {
+    fn several_headers_form_one_list_without_sharing_parameters() {
         let challenges = parse(&[b"Basic", b"scope=x", b"Bearer scope=\"a b\""]);
         assert_eq!(challenges.len(), 2);
         assert_eq!(challenges[0].parameter("scope"), None);
@@ -393,13 +393,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_two_parameters_of_a_name_counts() {
+    fn first_of_duplicate_parameters_wins() {
         let challenges = parse(&[b"Bearer scope=a, SCOPE=b"]);
         assert_eq!(challenges[0].parameter("Scope"), Some("a"));
     }
 
     #[test]
-    fn what_a_server_sends_is_bounded() {
+    fn parsed_challenges_are_bounded() {
         let many = "Bearer a=1,".repeat(700);
         assert_eq!(parse(&[many.as_bytes()]).len(), MAX_CHALLENGES);
         let many = format!("Bearer {}", "a=1,".repeat(700));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_challenge_cannot_break_out_of_its_header() {
+    fn written_challenge_cannot_break_out_of_header() {
         let challenge = Challenge::new("Bearer\r\nX: y").with("er ror", "a\"b\\c\r\nSet-Cookie: ü");
         assert_eq!(
             challenge.to_header_value(),
@@ -421,7 +421,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_is_read(bytes in proptest::collection::vec(0x20_u8..=0xff, 0..200)) {
+        fn parser_accepts_any_header(bytes in proptest::collection::vec(0x20_u8..=0xff, 0..200)) {
             if let Ok(value) = HeaderValue::from_bytes(&bytes) {
                 let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]);
                 let _ = Challenge::from_headers(&headers);
@@ -429,7 +429,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(name in "[a-z_]{1,9}", value in "[ -~]{0,40}") {
+        fn written_challenge_parses_back(name in "[a-z_]{1,9}", value in "[ -~]{0,40}") {
             let challenge = Challenge::dpop().with(name, value).with("b", "c");
             prop_assert_eq!(parse(&[challenge.to_header_value().as_bytes()]), [challenge]);
         }

@@ -9,7 +9,7 @@ pub(crate) type Result<T, E = AuthError> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AuthErrorKind {
-    /// The configuration of this program cannot be used.
+    /// The configuration of this program is invalid.
     Configuration,
     /// A peer sent data that cannot be parsed.
     Malformed,
@@ -20,18 +20,18 @@ pub enum AuthErrorKind {
     Untrusted,
     /// A peer refused the request. [`AuthError::oauth_error`] is its error code, if it sent one.
     Refused,
-    /// A peer cannot answer now, because of an error of its own or too many requests. The request may be sent again later.
+    /// A peer cannot answer now, because it failed or gets too many requests. The request may be sent again later.
     Unavailable,
     /// The peer does not support a feature that is needed.
     Unsupported,
     /// A token or proof is not valid: forged, expired, for another server, or of another kind.
     InvalidToken,
-    /// A user has to log in or to consent, and there is no user to ask.
+    /// A user must log in or consent, but there is no user to ask.
     InteractionRequired,
 }
 
-/// The reason why an authorization step failed. The message says what is wrong and what to do; it never holds a token, a code
-/// or a secret.
+/// An authorization step that failed. The message says what is wrong and what to do; it never contains a token, a code or a
+/// secret.
 ///
 /// ```
 /// use oxmcp_auth::{AuthErrorKind, UrlRules};
@@ -60,7 +60,7 @@ impl AuthError {
         Self::new(AuthErrorKind::Configuration, message)
     }
 
-    /// The error of custom logins if a user has to log in or to consent, and there is no user to ask.
+    /// Creates the error of a custom login that needs a user, if there is no user to ask.
     #[must_use]
     pub fn interaction_required(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::InteractionRequired, message)
@@ -90,37 +90,37 @@ impl AuthError {
         Self::new(AuthErrorKind::Unsupported, message)
     }
 
-    /// The error of custom verifiers if the validity of a token cannot be determined for now.
+    /// Creates the error of a custom verifier that cannot verify tokens right now.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::Unavailable, message)
     }
 
-    /// The error of custom verifiers if a token or proof is not valid. The message is sent to the client.
+    /// Creates the error of a custom verifier for an invalid token or proof. The message is sent to the client.
     #[must_use]
     pub fn invalid_token(message: impl Into<String>) -> Self {
         Self::new(AuthErrorKind::InvalidToken, message)
     }
 
-    /// Adds to the message the URL or the issuer whose response the error is about.
+    /// Prefixes the message with the URL or issuer whose response caused the error.
     pub(crate) fn at(mut self, place: &str) -> Self {
         self.message = format!("{place:?}: {}", self.message);
         self
     }
 
-    /// The kind of the error, by the party that can fix it.
+    /// Returns the kind of the error, by the party that can fix it.
     #[must_use]
     pub fn kind(&self) -> AuthErrorKind {
         self.kind
     }
 
-    /// The message, which says what is wrong and what to do.
+    /// Returns the message, which says what is wrong and what to do.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The OAuth error code in the response of the peer, such as `invalid_grant`
+    /// Returns the OAuth error code in the response of the peer, such as `invalid_grant`
     /// ([RFC 6749, section 5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     #[must_use]
     pub fn oauth_error(&self) -> Option<&str> {

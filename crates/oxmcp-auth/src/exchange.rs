@@ -1,4 +1,4 @@
-//! HTTP requests to send, and the responses to them, with bodies that `Debug` does not show.
+//! HTTP requests to send and their responses, with bodies that `Debug` does not show.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{
     secret::Secret,
 };
 
-/// An HTTP request to send. Redirects must not be followed, unless the step that made the request says so.
+/// An HTTP request to send. Do not follow redirects, unless the step that made the request says so.
 pub type Request = http::Request<Body>;
 
 /// The response to a [`Request`], with its whole body.
@@ -29,7 +29,7 @@ pub type Response = http::Response<Body>;
 pub struct Body(Bytes);
 
 impl Body {
-    /// The bytes of the body.
+    /// Returns the bytes of the body.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.0
@@ -78,7 +78,7 @@ fn credentials(scheme: &str, sent: &Secret) -> Result<HeaderValue> {
     let value = Secret::new(format!("{scheme} {}", sent.expose()));
     let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {
         AuthError::configuration(format!(
-            "the {scheme} credentials are too long for a header, or have characters that none may have"
+            "invalid {scheme} credentials: too long for a header, or not allowed in one"
         ))
     })?;
     value.set_sensitive(true);

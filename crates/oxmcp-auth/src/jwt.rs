@@ -15,7 +15,7 @@ use crate::{
 /// The claims of a token ([RFC 7519](https://www.rfc-editor.org/rfc/rfc7519#section-4)), or the members of an introspection
 /// response, which have the same names.
 ///
-/// Each claim that is checked may occur only once: a second `aud` is a parse error.
+/// Each claim that is checked may occur only once: a duplicate `aud` is a parse error.
 #[derive(Clone)]
 pub struct Claims {
     known: RegisteredClaims,
@@ -58,7 +58,7 @@ pub(crate) struct Confirmation {
 
 impl Claims {
     pub(crate) fn parse(json: &[u8]) -> Result<Self> {
-        let malformed = |_| AuthError::invalid_token("the claims of the token cannot be read");
+        let malformed = |_| AuthError::invalid_token("token has invalid claims");
         let all: &RawValue = serde_json::from_slice(json).map_err(malformed)?;
         Ok(Self {
             known: serde_json::from_str(all.get()).map_err(malformed)?,
@@ -66,8 +66,8 @@ impl Claims {
         })
     }
 
-    /// Parses an introspection response, in which some servers write times as text. A time that cannot be read is an error: a
-    /// bound must not become none.
+    /// Parses an introspection response, in which some servers write times as text. An unreadable time is an error: it must not
+    /// turn into no limit.
     pub(crate) fn parse_introspected(json: &[u8]) -> Result<Self> {
         Self::parse(json).or_else(|error| {
             let mut members = document::members(json).ok_or_else(|| error.clone())?;
@@ -88,7 +88,7 @@ impl Claims {
         &self.known
     }
 
-    /// The claim with this name; `None` if it is absent or of another type.
+    /// Returns the claim with this name; `None` if it is absent or has another type.
     #[must_use]
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let all: std::collections::BTreeMap<String, &RawValue> =
@@ -96,7 +96,7 @@ impl Claims {
         serde_json::from_str(all.get(name)?.get()).ok()
     }
 
-    /// All claims, as the JSON object that was received.
+    /// Returns all claims, as the JSON object that was received.
     #[must_use]
     pub fn as_json(&self) -> &str {
         self.all.get()
@@ -121,12 +121,10 @@ pub(crate) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Checks issuer, audience, time and binding, in the order in which an error tells most about a mistake.
+    /// Checks issuer, audience, time and binding, in this order, so that the first error is the most useful one.
     pub(crate) fn check(&self, claims: &RegisteredClaims) -> Result<()> {
         if claims.exp.is_none() {
-            return Err(AuthError::invalid_token(
-                "the token does not say when it expires",
-            ));
+            return Err(AuthError::invalid_token("token has no expiry (`exp`)"));
         }
         self.check_issuer(claims.iss.as_deref())?;
         self.check_all_but_issuer(claims)
@@ -146,7 +144,7 @@ impl Expected<'_> {
             return Ok(());
         }
         Err(AuthError::invalid_token(
-            "the token is from another issuer than this server trusts",
+            "token is from an untrusted issuer",
         ))
     }
 
@@ -155,22 +153,22 @@ impl Expected<'_> {
         if !claims.aud.iter().any(|it| ours().any(|ours| ours == it)) {
             let ours: Vec<&str> = ours().map(String::as_str).collect();
             return Err(AuthError::invalid_token(format!(
-                "the token is not for this server: its audience must be {}",
+                "token is not for this server: its audience must be {}",
                 ours.join(" or ")
             )));
         }
         let has_ended = |end: UnixTime| self.now >= end.plus(self.clock_skew);
         if claims.exp.is_some_and(has_ended) {
-            return Err(AuthError::invalid_token("the token has expired"));
+            return Err(AuthError::invalid_token("token has expired"));
         }
         let soon = self.now.plus(self.clock_skew);
         if claims.nbf.is_some_and(|from| from > soon) || claims.iat.is_some_and(|at| at > soon) {
-            return Err(AuthError::invalid_token("the token is not valid yet"));
+            return Err(AuthError::invalid_token("token is not valid yet"));
         }
         let binding = claims.cnf.as_ref();
         if binding.is_some_and(|it| it.jkt.is_none()) {
             return Err(AuthError::invalid_token(
-                "the token is bound to something that this server cannot check: DPoP (\"jkt\") is what it can",
+                "token has an unsupported binding; only DPoP (`cnf.jkt`) is supported",
             ));
         }
         Ok(())
@@ -209,5 +207,5 @@ fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UnixTime>, 
     }
     let date = UnixTime::from_fractional_seconds(seconds);
     date.map(Some)
-        .ok_or_else(|| D::Error::custom("a time that far off"))
+        .ok_or_else(|| D::Error::custom("time is out of range"))
 }

@@ -1,5 +1,20 @@
-//! Authorization of the Model Context Protocol without I/O: each step takes what was received, and returns the next HTTP
-//! request or the decision. The crate has no runtime and no clock.
+//! MCP authorization without I/O: each step receives a message, and returns the next HTTP request or the decision. The crate
+//! has no runtime and no clock.
+//!
+//! - [`client`] gets from a refused request to an access token: discovery, registration, authorization, token requests.
+//! - [`server`] protects an MCP server: it verifies access tokens, and makes the responses to refused requests.
+//! - [`jose`] has keys, key sets and signed tokens; [`dpop`] has proofs of possession.
+//!
+//! ```
+//! use oxmcp_auth::{Challenge, UnixTime, client::{Conversation, Discovery, DiscoveryOptions}};
+//!
+//! let challenge = Challenge::bearer().with("resource_metadata", "https://mcp.example/metadata.json");
+//! let mut discovery = Discovery::new("https://mcp.example/mcp", Some(&challenge), DiscoveryOptions::default())?;
+//! let now = UnixTime::from(std::time::SystemTime::now());
+//! // Send this request, and pass the response to `discovery.receive`.
+//! assert_eq!(discovery.request(now)?.uri(), "https://mcp.example/metadata.json");
+//! # Ok::<(), oxmcp_auth::AuthError>(())
+//! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::error::{AuthError, Result};
 
-/// The most scopes that are kept of those that a peer names.
+/// The most scopes that are kept from one peer.
 const MAX_SCOPES: usize = 256;
 /// The most bytes of one scope.
 const MAX_SCOPE: usize = 512;
 
-/// A set of scopes, in the order in which they were named first
+/// A set of scopes, in the order in which they first occurred
 /// ([RFC 6749, section 3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
 ///
 /// Invalid scopes are left out: those that are longer than 512 bytes, or have characters that no scope may have. If a set is
@@ -26,7 +26,7 @@ const MAX_SCOPE: usize = 512;
 pub struct ScopeSet(Vec<String>);
 
 impl ScopeSet {
-    /// An empty set.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -38,8 +38,7 @@ impl ScopeSet {
         text.split(' ').collect()
     }
 
-    /// Parses scopes like [`parse`](Self::parse), but fails if one would be left out: for the configuration of a program, no
-    /// scope of which may be lost.
+    /// Parses scopes like [`parse`](Self::parse), but fails if one would be left out. Use it for the configuration of a program.
     ///
     /// # Errors
     ///
@@ -51,10 +50,10 @@ impl ScopeSet {
             return Ok(set);
         };
         let why = if is_scope(lost) {
-            format!("scopes are {MAX_SCOPES} at most, and {lost:?} is one more")
+            format!("too many scopes: {lost:?} exceeds the limit of {MAX_SCOPES}")
         } else {
             format!(
-                "{lost:?} is no scope: that has up to {MAX_SCOPE} printable ASCII characters, without quotes and backslashes"
+                "invalid scope {lost:?}; use 1 to {MAX_SCOPE} visible ASCII characters, without quotes and backslashes"
             )
         };
         Err(AuthError::configuration(why))
@@ -67,32 +66,32 @@ impl ScopeSet {
         }
     }
 
-    /// The scopes of this set, followed by those of the other set that are not in this one. None is left out, even beyond
-    /// 256: a union of the scopes that operations need must have them all.
+    /// Returns the scopes of this set, followed by those of the other set that are not in this one. None is left out, even
+    /// beyond 256: a union of the scopes that operations need must have them all.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let new = other.0.iter().filter(|it| !self.contains(it));
         Self(self.0.iter().chain(new).cloned().collect())
     }
 
-    /// Whether the set has this scope, letter by letter.
+    /// Returns whether the set has exactly this scope.
     #[must_use]
     pub fn contains(&self, scope: &str) -> bool {
         self.iter().any(|it| it == scope)
     }
 
-    /// Whether this set has all scopes of the other.
+    /// Returns whether this set has all scopes of the other.
     #[must_use]
     pub fn includes(&self, other: &Self) -> bool {
         other.iter().all(|scope| self.contains(scope))
     }
 
-    /// The scopes in their order.
+    /// Returns the scopes in their order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether the set has no scopes.
+    /// Returns whether the set has no scopes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -104,7 +103,7 @@ fn is_scope(text: &str) -> bool {
     (1..=MAX_SCOPE).contains(&text.len()) && text.bytes().all(is_of_it)
 }
 
-/// Sets with the same scopes are equal, in whatever order.
+/// Sets with the same scopes are equal, in any order.
 impl PartialEq for ScopeSet {
     fn eq(&self, other: &Self) -> bool {
         self.0.len() == other.0.len() && self.includes(other)
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_and_length_of_scopes_is_bounded() {
+    fn number_and_length_of_scopes_is_bounded() {
         let many: ScopeSet = (0..1000).map(|i| i.to_string()).collect();
         assert_eq!(many.iter().count(), MAX_SCOPES);
         assert!(ScopeSet::parse(&"x".repeat(MAX_SCOPE + 1)).is_empty());
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_programs_own_scopes_are_all_kept_or_refused() {
+    fn programs_own_scopes_are_kept_or_refused_whole() {
         let some = ScopeSet::parse_all(" a  b a").unwrap();
         assert_eq!(some.to_string(), "a b");
         let numbered = |count: usize| {
@@ -162,7 +161,7 @@ mod tests {
         };
         assert_eq!(numbered(MAX_SCOPES).unwrap().iter().count(), MAX_SCOPES);
         let error = numbered(MAX_SCOPES + 1).unwrap_err().to_string();
-        assert_eq!(error, "scopes are 256 at most, and \"s256\" is one more");
+        assert_eq!(error, "too many scopes: \"s256\" exceeds the limit of 256");
         for wrong in [
             "a \u{fc}",
             "a b\tc",
@@ -171,7 +170,7 @@ mod tests {
             &"x".repeat(MAX_SCOPE + 1),
         ] {
             let error = ScopeSet::parse_all(wrong).unwrap_err().to_string();
-            assert!(error.contains("is no scope"), "{error}");
+            assert!(error.contains("invalid scope"), "{error}");
         }
     }
 }

@@ -28,7 +28,7 @@ impl Secret {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text, which must be sent only to the party that it is meant for.
+    /// Returns the text. Send it only to the party that it is meant for.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -68,7 +68,7 @@ pub(crate) fn unguessable() -> Result<Secret> {
     SystemRandom::new().fill(&mut bytes).map_err(|_| {
         AuthError::new(
             AuthErrorKind::Configuration,
-            "the operating system gives no randomness",
+            "could not get random bytes from the operating system",
         )
     })?;
     Ok(Secret::new(base64url::encode(bytes)))

@@ -1,4 +1,4 @@
-//! Points in time, which come from the caller: the crate has no clock.
+//! Points in time, passed in by the caller: the crate has no clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct UnixTime(u64);
 
 impl UnixTime {
-    /// The point in time this many seconds after the beginning of 1970.
+    /// Creates the point in time this many seconds after the beginning of 1970.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
@@ -28,19 +28,19 @@ impl UnixTime {
         Some(Self(since.as_secs()))
     }
 
-    /// Seconds since the beginning of 1970.
+    /// Returns the seconds since the beginning of 1970.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0
     }
 
-    /// The point in time this many seconds later, or the last one that can be represented.
+    /// Returns the point in time this many seconds later, or the last one that can be represented.
     #[must_use]
     pub const fn plus(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(seconds))
     }
 
-    /// The seconds from `earlier` to this point in time; 0 if `earlier` is later.
+    /// Returns the seconds from `earlier` to this point in time; 0 if `earlier` is later.
     #[must_use]
     pub const fn seconds_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -10,7 +10,7 @@ const MAX_URL: usize = 4096;
 /// The rules for URLs to which requests may be sent: https always, and http on loopback if the MCP server itself is on
 /// loopback.
 ///
-/// The addresses to which a host name resolves are not checked here: that is up to the code that does the I/O.
+/// The code that does the I/O must check the addresses to which a host name resolves.
 ///
 /// ```
 /// use oxmcp_auth::UrlRules;
@@ -43,7 +43,7 @@ impl UrlRules {
         }
     }
 
-    /// The rules for URLs that the MCP server at this URL names: loopback is allowed only if the server itself is on
+    /// Returns the rules for URLs that the MCP server at this URL names: loopback is allowed only if the server itself is on
     /// loopback.
     ///
     /// # Errors
@@ -71,29 +71,29 @@ impl UrlRules {
         let parsed = parse(url, what)?;
         if !is_uri(url) {
             return Err(AuthError::malformed(format!(
-                "the {what} {url:?} has characters that no URL may have: they must be percent-encoded"
+                "invalid {what} {url:?}: percent-encode characters that are not allowed in a URL"
             )));
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             return Err(AuthError::untrusted(format!(
-                "the {what} has a user name or password in it"
+                "invalid {what}: must not contain a user name or password"
             )));
         }
         if parsed.fragment().is_some() {
             return Err(AuthError::untrusted(format!(
-                "the {what} {url:?} has a fragment (`#…`): a URL that is asked has none"
+                "invalid {what} {url:?}: must not have a fragment (`#…`)"
             )));
         }
         if parsed.scheme() == "https" || (self.allow_loopback && is_loopback(&parsed)) {
             return Ok(parsed);
         }
         let hint = if is_loopback(&parsed) {
-            "; loopback is asked only where the MCP server is on loopback itself"
+            "; http on loopback is allowed only if the MCP server is on loopback, too"
         } else {
             ""
         };
         Err(AuthError::untrusted(format!(
-            "the {what} {url:?} must be https{hint}"
+            "invalid {what} {url:?}: must be https{hint}"
         )))
     }
 }
@@ -102,20 +102,20 @@ impl UrlRules {
 pub(crate) fn parse(url: &str, what: &str) -> Result<Url> {
     if url.len() > MAX_URL {
         return Err(AuthError::limit(format!(
-            "the {what} is longer than {MAX_URL} bytes"
+            "{what} is longer than {MAX_URL} bytes"
         )));
     }
     let parsed = Url::parse(url)
-        .map_err(|error| AuthError::malformed(format!("the {what} {url:?} is no URL: {error}")))?;
+        .map_err(|error| AuthError::malformed(format!("invalid {what} {url:?}: {error}")))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host().is_none() {
         return Err(AuthError::untrusted(format!(
-            "the {what} {url:?} must begin with https://"
+            "invalid {what} {url:?}: must start with `https://`"
         )));
     }
     Ok(parsed)
 }
 
-/// Whether a text has only the characters of a URI ([RFC 3986, section 2](https://www.rfc-editor.org/rfc/rfc3986#section-2)).
+/// Returns whether a text has only the characters of a URI ([RFC 3986, section 2](https://www.rfc-editor.org/rfc/rfc3986#section-2)).
 /// Parsers of URLs skip or encode the others, so that a program which is given the text may read another URL.
 #[must_use]
 pub fn is_uri(text: &str) -> bool {
@@ -146,7 +146,7 @@ pub(crate) fn is_same_issuer(a: &str, b: &str) -> bool {
     a == b || is_with_slash(a, b) || is_with_slash(b, a)
 }
 
-/// The part of a URL that messages may show: the query and the fragment can be secret.
+/// Returns the part of a URL that messages may show: query and fragment can be secret.
 #[must_use]
 pub fn shown_url(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_outside_of_uris_are_refused() {
+    fn characters_invalid_in_uris_are_refused() {
         for url in [
             "https://as.example/\"; touch x; \"",
             "https://as.example/a b",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn issuers_may_differ_by_the_slash_after_the_host() {
+    fn issuers_may_differ_by_slash_after_host() {
         let table = [
             ("https://h", "https://h/", true),
             ("https://h:8443", "https://h:8443/", true),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_stay_out_of_errors() {
+    fn passwords_never_appear_in_errors() {
         let error = UrlRules::https()
             .check("https://user:hunter2@as.example/", "it")
             .unwrap_err();

@@ -61,7 +61,7 @@ fn changed(header: &Value, claims: &Value) -> String {
 }
 
 #[test]
-fn the_example_of_the_standard_holds() {
+fn example_of_the_standard_verifies() {
     // RFC 9449, section 7.1.
     let proof = "eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJ\
                  oRjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERWclUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19.\
@@ -82,7 +82,7 @@ fn the_example_of_the_standard_holds() {
 }
 
 #[test]
-fn a_proof_is_verified_and_used_once() {
+fn proof_is_verified_and_used_once() {
     let key = ProofKey::generate().unwrap();
     let token = Secret::new("token");
     // Query and fragment are not in a proof.
@@ -97,12 +97,12 @@ fn a_proof_is_verified_and_used_once() {
     assert!(!seen.insert(proven.id, proven.until, proven.until));
     let second = verify(&ProofVerifier::new(), &key.proof(&proof).unwrap()).unwrap();
     assert!(seen.insert(second.id, second.until, NOW));
-    // Once it is too old to be valid it need not be known.
+    // A proof that is too old to be valid is no longer stored.
     assert!(seen.insert(proven.id, proven.until, proven.until.plus(1)));
 }
 
 #[test]
-fn a_proof_is_used_once_even_where_no_more_can_be_kept() {
+fn proof_is_single_use_even_at_capacity() {
     let seen = ReplayCache::default();
     let until = NOW.plus(60);
     let id = |number: u32| {
@@ -114,10 +114,10 @@ fn a_proof_is_used_once_even_where_no_more_can_be_kept() {
         assert!(seen.insert(id(number), until, NOW));
     }
     assert!(!seen.insert(id(0), until, NOW));
-    // One more pushes out the oldest alone.
+    // One more evicts only the oldest.
     assert!(seen.insert(id(100_000), until, NOW));
     assert!(!seen.insert(id(1), until, NOW));
-    // What has ended is forgotten.
+    // Expired proofs are forgotten.
     assert!(seen.insert(id(1), until, until.plus(1)));
 }
 
@@ -212,7 +212,7 @@ fn nonces_are_demanded_and_checked() {
     ] {
         assert!(matches!(with(nonce), Err(ProofError::Nonce(_))), "{nonce}");
     }
-    // Rotation: what the old key has made is taken beside the new one's.
+    // Rotation: nonces of the old key are accepted as well as those of the new one.
     let both = NonceKeys::new(&[2; 32]).also_accept(&[1; 32]);
     let verifier = ProofVerifier::new().require_nonces(both);
     let proof = changed(&json!({}), &json!({"nonce": fresh}));

@@ -27,7 +27,7 @@ fn base64url(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn examples_of_the_standards_hold() {
+fn examples_of_the_standards_verify() {
     // RFC 7638, section 3.1.
     let rsa = jwk(&json!({
         "kty": "RSA", "e": "AQAB", "alg": "RS256", "kid": "2011-04-29",
@@ -114,16 +114,19 @@ fn keys_of_every_kind_are_read_and_sign() {
 }
 
 #[test]
-fn keys_that_cannot_be_used_say_what_to_do() {
+fn unusable_key_error_has_a_remedy() {
     let table = [
         (include_str!("keys/p256_encrypted.pem"), "openssl pkcs8 -in"),
         (include_str!("keys/p256_sec1.pem"), "openssl pkcs8 -topk8"),
-        (include_str!("keys/p521.pem"), "P-256 and P-384"),
-        (include_str!("keys/rsa1024.pem"), "RSA from 2048 bits"),
+        (include_str!("keys/p521.pem"), "P-256 or P-384"),
+        (
+            include_str!("keys/rsa1024.pem"),
+            "RSA with at least 2048 bits",
+        ),
         ("", "BEGIN PRIVATE KEY"),
         (
             "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-            "is refused",
+            "unsupported private key",
         ),
     ];
     for (pem, hint) in table {
@@ -138,8 +141,9 @@ fn keys_that_cannot_be_used_say_what_to_do() {
     assert!(key.with_algorithm(Algorithm::Es256).is_err());
 }
 
+// Attack: leaks of secrets.
 #[test]
-fn attack_21_private_halves_are_in_no_debug() {
+fn private_keys_are_hidden_in_debug() {
     for pem in [P256, ED25519, RSA] {
         let key = SigningKey::from_pem(pem).unwrap().with_key_id("one");
         let text = format!("{key:?}");
@@ -158,8 +162,9 @@ fn attack_21_private_halves_are_in_no_debug() {
     }
 }
 
+// Attack: forged or misdirected tokens.
 #[test]
-fn attack_20_public_keys_that_are_wrong_are_refused() {
+fn invalid_public_keys_are_refused() {
     let x = "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU";
     let good = json!({"kty": "EC", "crv": "P-256", "x": x, "y": x});
     assert!(Jwk::from_json(&good.to_string()).is_ok());
@@ -193,8 +198,9 @@ fn attack_20_public_keys_that_are_wrong_are_refused() {
     assert!(Jwk::from_json(&twice).is_err());
 }
 
+// Attack: forged or misdirected tokens.
 #[test]
-fn attack_20_tokens_that_are_wrong_in_form_are_refused() {
+fn malformed_tokens_are_refused() {
     let with_header =
         |header: &str| format!("{}.{}.AAAA", base64url(header.as_bytes()), base64url(b"{}"));
     let table = [
@@ -225,9 +231,10 @@ fn attack_20_tokens_that_are_wrong_in_form_are_refused() {
     assert!(Jws::parse(&with_header(r#"{"alg":"ES256"}"#)).is_ok());
 }
 
+// Attack: forged or misdirected tokens.
 /// The secret of a forged HS256 token would be the public key, and an embedded key the forger's own.
 #[test]
-fn attack_20_neither_symmetric_nor_embedded_keys_are_taken() {
+fn symmetric_and_embedded_keys_are_refused() {
     let key = SigningKey::from_pem(RSA).unwrap().with_key_id("one");
     let keys = Jwks::from(vec![key.public_jwk().clone()]);
     let public = serde_json::to_string(key.public_jwk()).unwrap();
@@ -237,7 +244,7 @@ fn attack_20_neither_symmetric_nor_embedded_keys_are_taken() {
     let forged = ring::hmac::sign(&secret, signed.as_bytes());
     assert!(Jws::parse(&format!("{signed}.{}", base64url(forged.as_ref()))).is_err());
 
-    // As a proof has it: signed by the key that it brings along.
+    // As in a DPoP proof: signed by the embedded key.
     let own = oxmcp_auth::dpop::ProofKey::generate().unwrap();
     let now = oxmcp_auth::UnixTime::from_seconds(1);
     let proof = oxmcp_auth::dpop::Proof::new(&http::Method::GET, "https://a.example", now);
@@ -268,23 +275,23 @@ fn keys_are_found_by_name_kind_and_algorithm() {
             .map(|key| key.thumbprint())
     };
     assert_eq!(verify(&second, &keys), Ok(second.public_jwk().thumbprint()));
-    // A new key of an issuer, with and without a name.
+    // A new key of an issuer, with and without a `kid`.
     assert_eq!(verify(&unnamed, &keys), Err(KeyError::Unknown));
     let new = SigningKey::generate(Algorithm::Es256)
         .unwrap()
         .with_key_id("three");
     assert_eq!(verify(&new, &keys), Err(KeyError::Unknown));
-    // A stranger's key under a known name.
+    // An attacker's key with a known `kid`.
     let forged = SigningKey::generate(Algorithm::Es256)
         .unwrap()
         .with_key_id("one");
     assert_eq!(verify(&forged, &keys), Err(KeyError::Signature));
-    // The name of a key of another kind.
+    // The `kid` of a key of another type.
     let other = SigningKey::generate(Algorithm::EdDsa)
         .unwrap()
         .with_key_id("one");
     assert_eq!(verify(&other, &keys), Err(KeyError::Unknown));
-    // Without names each key is tried.
+    // Without a `kid`, each key is tried.
     let keys = Jwks::from(vec![
         first.public_jwk().clone(),
         unnamed.public_jwk().clone(),

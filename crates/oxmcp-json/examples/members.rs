@@ -10,7 +10,7 @@ const MESSAGE: &str =
 
 fn main() -> Result<(), SyntaxError> {
     let mut params = Text::EMPTY;
-    // One pass: all of the text is checked, and `params` is kept as it stands.
+    // One pass: the whole text is checked, and `params` is kept as it is.
     Cursor::new(MESSAGE).read_object(|key, cursor| {
         let value = cursor.value()?;
         if key.is_str("params") {

@@ -14,7 +14,7 @@ const SHORT: usize = 18;
 
 /// A position in a JSON text that is being checked.
 ///
-/// Its errors say only that the text is invalid; callers ask serde_json for the reason and the position.
+/// Its errors report only that the text is invalid; use serde_json to find the reason and the position.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -34,7 +34,7 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "callers of the cursor refuse values with it"
+    reason = "callers of the cursor reject values with it"
 )]
 pub struct SyntaxError;
 
@@ -50,7 +50,7 @@ impl Error for SyntaxError {}
 pub type Checked<T> = Result<T, SyntaxError>;
 
 impl<'a> Cursor<'a> {
-    /// A cursor before the first value of a text.
+    /// Creates a cursor before the first value of a text.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         let mut cursor = Self {
@@ -79,7 +79,7 @@ impl<'a> Cursor<'a> {
         self.depth = to.depth;
     }
 
-    /// The position of the cursor, in bytes from the beginning of the text.
+    /// Returns the position of the cursor, in bytes from the beginning of the text.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
@@ -98,8 +98,8 @@ impl<'a> Cursor<'a> {
         matches
     }
 
-    /// Checks the whole text and hands the members of its object to `member`. Returns `false` if the text is no object;
-    /// then nothing of it has been checked.
+    /// Validates the whole text and passes the members of its object to `member`. Returns `false` if the text is not an
+    /// object; then it has not been validated.
     ///
     /// # Errors
     /// If the text is not valid JSON.
@@ -131,8 +131,8 @@ impl<'a> Cursor<'a> {
             .ok_or(SyntaxError)
     }
 
-    /// Goes over the members of the object at the cursor, to the end of the object. `member` is given each key and
-    /// takes its value. A value that is no object is taken as [`value`](Self::value) takes it.
+    /// Reads the members of the object at the cursor, to the end of the object. `member` is called with each key and must
+    /// read its value. A value that is not an object is skipped as by [`value`](Self::value).
     ///
     /// # Errors
     /// If the text is not valid JSON.
@@ -152,7 +152,7 @@ impl<'a> Cursor<'a> {
         self.since(start).map(Text::checked)
     }
 
-    /// Goes over the members of an object from the one at the cursor on, to the end of the object.
+    /// Reads the members of an object from the one at the cursor on, to the end of the object.
     #[inline]
     fn remaining_members(
         &mut self,
@@ -179,8 +179,8 @@ impl<'a> Cursor<'a> {
         entered
     }
 
-    /// Goes over the rest of an object that was [entered](Self::enter_literal), from the end of a value to the end of
-    /// the object.
+    /// Reads the rest of an object that was [entered](Self::enter_literal), from the end of a value to the end of the
+    /// object.
     ///
     /// # Errors
     /// If the text is not valid JSON.
@@ -196,10 +196,10 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes over the array that must begin at the cursor, to its end. `item` takes each item.
+    /// Reads the array at the cursor, to its end. `item` must read each item.
     ///
     /// # Errors
-    /// If the text is not valid JSON, or there is no array.
+    /// If the text is not valid JSON, or the value is not an array.
     pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> Checked<()>) -> Checked<()> {
         if self.peek() != Some(b'[') {
             return Err(SyntaxError);
@@ -231,7 +231,7 @@ impl<'a> Cursor<'a> {
         Ok(true)
     }
 
-    /// Takes a value of any type.
+    /// Reads a value of any type.
     ///
     /// # Errors
     /// If the text is not valid JSON.
@@ -246,8 +246,8 @@ impl<'a> Cursor<'a> {
         self.since(start).map(Text::checked)
     }
 
-    /// Takes the whole number at the cursor if it has at most 18 digits, as nearly all numbers do, and a comma
-    /// or a closing brace follows at once. Otherwise nothing is taken.
+    /// Reads the integer at the cursor if it has at most 18 digits, as nearly all numbers do, and a comma or a closing brace
+    /// follows immediately. Otherwise the cursor does not move.
     #[inline]
     pub fn short_integer(&mut self) -> Option<i64> {
         let rest = self.text.as_bytes().get(self.at..)?;
@@ -298,8 +298,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Enters the object or array at the cursor. Returns `true` if it is empty; then the cursor stands after `end`, its
-    /// closing bracket.
+    /// Enters the object or array at the cursor. Returns `true` if it is empty; then the cursor is after `end`, its closing
+    /// bracket.
     #[inline]
     fn open(&mut self, end: u8) -> bool {
         self.at += 1;
@@ -360,10 +360,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes the string that must stand at the cursor.
+    /// Reads the string at the cursor.
     ///
     /// # Errors
-    /// If the text is not valid JSON, or there is no string.
+    /// If the text is not valid JSON, or the value is not a string.
     #[inline]
     pub fn string(&mut self) -> Checked<Text<'a>> {
         let start = self.at;
@@ -371,7 +371,7 @@ impl<'a> Cursor<'a> {
         Ok(Text::string(self.since(start)?, plain))
     }
 
-    /// Skips the string that must stand at the cursor. Returns whether it has no escapes.
+    /// Skips the string at the cursor. Returns whether it has no escapes.
     #[inline]
     fn string_end(&mut self) -> Checked<bool> {
         if self.take()? != b'"' {
@@ -484,10 +484,10 @@ impl<'a> Cursor<'a> {
         Ok(byte)
     }
 
-    /// The text from `start` to the cursor.
+    /// Returns the text from `start` to the cursor.
     ///
     /// # Errors
-    /// If `start` is no position in the text up to the cursor.
+    /// If `start` is not a position in the text up to the cursor.
     #[inline]
     pub fn since(&self, start: usize) -> Checked<&'a str> {
         self.text.get(start..self.at).ok_or(SyntaxError)
@@ -514,7 +514,7 @@ mod tests {
     proptest! {
         /// Random sequences of pieces of JSON, some of which are valid JSON.
         #[test]
-        fn the_verdict_is_that_of_serde_json(
+        fn verdict_agrees_with_serde_json(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "{", "}", "[", "]", ",", ":", " ", "\"a\"", "\"\\n\"", "\"\\u00e9\"", "\"\\u12\"", "\"", "\\",
                 "0", "-1", "01", "1.5", "1.", ".5", "1e5", "1e", "-", "true", "false", "null", "nul", "é", "\t",
@@ -527,7 +527,7 @@ mod tests {
 
         /// A valid text with one byte changed or cut off.
         #[test]
-        fn one_wrong_byte_is_seen(at in 0_usize..120, byte in 0_u8..128, cut in any::<bool>()) {
+        fn single_wrong_byte_is_detected(at in 0_usize..120, byte in 0_u8..128, cut in any::<bool>()) {
             let text = r#" {"a" : [1, -2.5e+10, "x\"\\\u0041é", {"b":{}, "c":[[]]}, true, false, null ], "d":"" } "#;
             let mut bytes = text.as_bytes().to_vec();
             if let Some(old) = bytes.get_mut(at) {
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_handed_out_as_they_stand() {
+    fn members_are_returned_verbatim() {
         let mut seen = Vec::new();
         let text = r#" { "a" : [ 1 , "]" ] ,"b\"":{"c":{}}} "#;
         let object = Cursor::new(text).read_object(|key, cursor| {
@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_taken_one_by_one() {
+    fn items_are_returned_one_by_one() {
         let items = |text: &str| {
             let mut seen = Vec::new();
             let mut cursor = Cursor::new(text);
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_has_an_end() {
+    fn nesting_depth_is_limited() {
         let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
         assert!(accepts(&nested(127)));
         assert!(!accepts(&nested(128)));

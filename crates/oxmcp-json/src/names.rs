@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
 
     #[cold]
     fn add_to_many(&mut self, key: Text<'a>) -> Doubled<'a> {
-        // A lone surrogate is no valid string: then the escaped text itself serves as the name.
+        // A string with a lone surrogate is invalid: then the escaped text itself serves as the name.
         let name = key.as_str().unwrap_or_else(|| Cow::Borrowed(key.get()));
         let few = self.few.iter().take(self.count);
         let many = self
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubled_name_is_found_wherever_it_stands() {
+    fn duplicate_name_is_found_at_any_depth() {
         let many = |last: &str| {
             let members = (0..40).map(|n| format!("\"m{n}\":[{n}]"));
             let members: Vec<_> = members.chain([format!("\"{last}\":0")]).collect();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_one_walk() {
+    fn depth_does_not_repeat_the_walk() {
         let json = format!("{}1{}", r#"{"a":["#.repeat(60), "]}".repeat(60));
         assert_eq!(doubled(&json), None);
         // Malformed JSON must not cause a panic.
@@ -209,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_found_is_what_reading_finds(json in json()) {
+        fn duplicate_search_agrees_with_reading(json in json()) {
             FOUND.set(false);
             serde_json::from_str::<Plain>(&json).unwrap();
             prop_assert_eq!(doubled(&json).is_some(), FOUND.take(), "{}", json);

@@ -73,7 +73,7 @@ fn write_special<'a>(out: &mut Vec<u8>, bytes: &'a [u8], offset: usize) -> &'a [
     bytes.get(offset + 1..).unwrap_or_default()
 }
 
-/// Reads the string whose opening quote stands just before `text`. Returns the string and the length of its text in
+/// Reads the string whose opening quote is just before `text`. Returns the string and the length of its text in
 /// bytes, up to the closing quote. `None` if the string has a lone surrogate. The text must have been checked; the
 /// result for any other text is unspecified.
 pub(crate) fn read_string(text: &str) -> Option<(Cow<'_, str>, usize)> {
@@ -306,14 +306,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_string_is_written_as_serde_json_writes_it(text in "(?s).{0,200}") {
+        fn strings_are_written_like_serde_json(text in "(?s).{0,200}") {
             let mut out = Vec::new();
             write_string(&mut out, &text);
             prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
         }
 
         #[test]
-        fn a_string_is_read_as_serde_json_reads_it(
+        fn strings_are_read_like_serde_json(
             pieces in prop::collection::vec(prop::sample::select(vec![
                 "a", "é", "prose that is longer than a chunk of bytes", r#"\""#, r"\\", r"\/", r"\n", r"\r", r"\t",
                 r"\b", r"\f", r"\u0041", r"\u00e9", r"\u0000", r"\ud83d", r"\ude00", r"\uD83D\uDE00",
@@ -341,14 +341,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_special_byte_is_found(text in "[a-z\u{80}-\u{7ff}]{0,200}[\"\\\\\n\u{1f}]?[a-z]{0,100}", at in 0_usize..20) {
+        fn first_special_byte_is_found(text in "[a-z\u{80}-\u{7ff}]{0,200}[\"\\\\\n\u{1f}]?[a-z]{0,100}", at in 0_usize..20) {
             let bytes = text.as_bytes();
             let expected = bytes.iter().enumerate().skip(at).find(|(_, byte)| is_special(**byte));
             prop_assert_eq!(next_special(bytes, at), expected.map(|(index, _)| index));
         }
 
         #[test]
-        fn all_special_bytes_are_found_but_those_that_are_passed(
+        fn every_special_byte_that_matters_is_found(
             text in "([a-z\u{80}-\u{7ff}]{0,30}[\"\\\\\n\u{1f}]{0,3}){0,20}",
             at in 0_usize..20,
             passes in prop::collection::vec(1_usize..100, 1..8),

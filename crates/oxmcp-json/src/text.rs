@@ -42,31 +42,31 @@ impl<'a> Text<'a> {
         Self { text, plain }
     }
 
-    /// The JSON text of the value.
+    /// Returns the JSON text of the value.
     #[must_use]
     pub fn get(self) -> &'a str {
         self.text
     }
 
-    /// Whether the value is a string.
+    /// Returns whether the value is a string.
     #[must_use]
     pub fn is_string(self) -> bool {
         self.text.starts_with('"')
     }
 
-    /// Whether the value is `null`.
+    /// Returns whether the value is `null`.
     #[must_use]
     pub fn is_null(self) -> bool {
         self.text == "null"
     }
 
-    /// Whether the value is an object.
+    /// Returns whether the value is an object.
     #[must_use]
     pub fn is_object(self) -> bool {
         self.text.starts_with('{')
     }
 
-    /// The decoded string, borrowed if it has no escapes. `None` if the value is no string, or has a lone surrogate.
+    /// Returns the decoded string, borrowed if it has no escapes. `None` if the value is not a string, or has a lone surrogate.
     #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
@@ -76,7 +76,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The string, if the value is known to be one without escapes.
+    /// Returns the string, if the value is known to be one without escapes.
     #[inline]
     #[must_use]
     pub fn as_plain(self) -> Option<&'a str> {
@@ -92,7 +92,7 @@ impl<'a> Text<'a> {
         Some(string)
     }
 
-    /// Whether the value is the string `text`.
+    /// Returns whether the value is the string `text`.
     #[must_use]
     pub fn is_str(self, text: &str) -> bool {
         self.as_str().as_deref() == Some(text)
@@ -106,7 +106,7 @@ impl<'a> Text<'a> {
         serde_json::from_str(self.text)
     }
 
-    /// An owned copy of the value.
+    /// Returns an owned copy of the value.
     #[must_use]
     #[expect(
         clippy::missing_panics_doc,
@@ -116,13 +116,13 @@ impl<'a> Text<'a> {
         RawValue::from_string(self.text.to_owned()).expect("the text has been checked")
     }
 
-    /// The members of an object, as keys and values. Values of other types have none.
+    /// Returns the members of an object, as keys and values. Values of other types have none.
     #[must_use]
     pub fn members(self) -> Members<'a> {
         Members::of(self.text)
     }
 
-    /// The items of an array. Values of other types have none.
+    /// Returns the items of an array. Values of other types have none.
     #[must_use]
     pub fn items(self) -> Items<'a> {
         Items::of(self.text)
@@ -153,12 +153,12 @@ impl<'a> Members<'a> {
         Self(Walk::into(text, b'{'))
     }
 
-    /// Takes the next key; its value must be taken next, by [`value`](Self::value).
+    /// Returns the next key. Its value must be read next, by [`value`](Self::value).
     pub fn key(&mut self) -> Option<Text<'a>> {
         self.0.as_mut()?.value()
     }
 
-    /// Takes the value of the key that was taken last.
+    /// Returns the value of the key that was read last.
     pub fn value(&mut self) -> Option<Text<'a>> {
         self.0.as_mut()?.value()
     }
@@ -202,7 +202,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that begins before the value.
+    /// Creates a walk that begins before the value.
     #[must_use]
     pub fn new(text: Text<'a>) -> Self {
         Self {
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
         (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
     }
 
-    /// The first byte of the next value or key; separators before it are skipped. `None` at the end of the open object
+    /// Returns the first byte of the next value or key; separators before it are skipped. `None` at the end of the open object
     /// or array.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
@@ -235,27 +235,27 @@ impl<'a> Walk<'a> {
         self.at += 1;
     }
 
-    /// Leaves the open object or array, at whose end the walk must be.
+    /// Leaves the open object or array. The walk must be at its end.
     #[inline]
     pub fn close(&mut self) {
         self.at += 1;
     }
 
-    /// The position of the walk, in bytes. After [`peek`](Self::peek), the next value begins there.
+    /// Returns the position of the walk, in bytes. After [`peek`](Self::peek), the next value begins there.
     #[inline]
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The value that began at `start` and ends at the position of the walk.
+    /// Returns the value that began at `start` and ends at the position of the walk.
     #[inline]
     #[must_use]
     pub fn since(&self, start: usize) -> Option<Text<'a>> {
         self.text.get(start..self.at).map(Text::checked)
     }
 
-    /// Takes the next value or key. `None` at the end of the open object or array.
+    /// Returns the next value or key. `None` at the end of the open object or array.
     #[inline]
     pub fn value(&mut self) -> Option<Text<'a>> {
         let first = self.peek()?;
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
         Some(Text::string(self.text.get(start..end)?, plain))
     }
 
-    /// Takes the next value if it is a string.
+    /// Returns the next value if it is a string.
     pub fn string(&mut self) -> Option<Cow<'a, str>> {
         self.peek().filter(|first| *first == b'"')?;
         let start = self.at + 1;
@@ -278,8 +278,8 @@ impl<'a> Walk<'a> {
         Some(string)
     }
 
-    /// Takes the next value if it is an integer of at most 18 digits that all readers take for the same
-    /// integer, unlike `-0`. The integer is read in the same pass that skips it.
+    /// Returns the next value if it is an integer of at most 18 digits that all readers read alike, unlike `-0`. The integer
+    /// is read in the same pass that skips it.
     #[inline]
     pub fn integer(&mut self) -> Option<i64> {
         let first = self.peek()?;
@@ -352,7 +352,7 @@ fn scalar_end(bytes: &[u8], start: usize) -> usize {
         .map_or(bytes.len(), |offset| start + offset)
 }
 
-/// A name escaped as a reference token of a [JSON pointer](https://www.rfc-editor.org/rfc/rfc6901#section-3).
+/// Returns a name escaped as a reference token of a [JSON pointer](https://www.rfc-editor.org/rfc/rfc6901#section-3).
 #[must_use]
 pub fn pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
@@ -383,7 +383,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn walking_finds_what_parsing_finds(value in json(), pretty in any::<bool>()) {
+        fn walking_finds_the_same_values_as_parsing(value in json(), pretty in any::<bool>()) {
             let text = if pretty {
                 serde_json::to_string_pretty(&value).unwrap()
             } else {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_value_is_text() {
+    fn raw_value_is_borrowed_text() {
         let raw = to_raw_value(&"a\n").unwrap();
         assert!(Text::from(&*raw).is_str("a\n"));
         assert!(Text::EMPTY.is_object());
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_are_read_where_they_are_nothing_else() {
+    fn only_true_integers_are_read_as_integers() {
         for (value, integer) in [
             ("0", Some(0)),
             ("-7", Some(-7)),

@@ -1,5 +1,5 @@
-//! Expansion of `#[tool]`, `#[prompt]` and `#[resource]`: the unchanged function, and beside it an empty enum of the same name,
-//! whose associated function builds the tool.
+//! Expansion of `#[tool]`, `#[prompt]` and `#[resource]`: the unchanged function, and an empty enum of the same name, whose
+//! associated function builds the tool.
 //!
 //! ```text
 //! async fn divide(a: f64, b: f64) -> f64 { .. }
@@ -27,7 +27,7 @@ use crate::{
     uri,
 };
 
-/// The kind of item that is made of a function.
+/// The kind of item that is made from a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Tool,
@@ -35,11 +35,11 @@ pub(crate) enum Kind {
     Resource,
 }
 
-/// The names of the builder and of the function that makes it.
+/// The names of the builder and of the function that returns it.
 struct Target {
     /// The name of the builder type.
     builder: &'static str,
-    /// The name of the function that makes the builder.
+    /// The name of the function that returns the builder.
     function: &'static str,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> T
     output
 }
 
-/// The description by which the model decides. A tool and a prompt must have one.
+/// The description, which the model reads. A tool and a prompt must have one.
 fn description(
     kind: Kind,
     options: &Options,
@@ -108,7 +108,7 @@ fn description(
     }
     if kind != Kind::Resource {
         let message = format!(
-            "{} needs a doc comment, which is what the model decides by: `/// What it does.`",
+            "{} needs a doc comment, which models read as its description: `/// What it does.`",
             kind.noun()
         );
         mistakes.push(Mistake::new(function.name.span(), message));
@@ -140,7 +140,7 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
             .any(|word| serde.contains(word))
     };
     if arguments().any(renames) {
-        // The names are then those of the schema, which only the builder knows.
+        // Then the schema gives the names, and only the builder knows them.
         return !variables.is_empty();
     }
     for argument in arguments() {
@@ -148,9 +148,9 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
         let Some(variable) = variables.iter().find(|it| it.name == name) else {
             let known = match names.as_slice() {
                 [] => "it has none".to_owned(),
-                names => format!("there are {}", names.join(", ")),
+                names => format!("its variables are {}", names.join(", ")),
             };
-            let message = format!("`{name}` is no variable of the URI ({known})");
+            let message = format!("`{name}` is not a variable of the URI ({known})");
             mistakes.push(Mistake::new(argument.name.span(), message));
             continue;
         };
@@ -159,14 +159,14 @@ fn check_uri(options: &Options, function: &Function, mistakes: &mut Vec<Mistake>
             || argument.serde().contains("default");
         if variable.is_optional && !variable.is_list && !may_be_missing {
             let message = format!(
-                "a URI may be without `{name}`: take an `Option`, or write `#[default(..)]` before it"
+                "`{name}` is optional in the URI: use an `Option`, or write `#[default(..)]` before the parameter"
             );
             mistakes.push(Mistake::new(argument.name.span(), message));
         }
     }
     for variable in &variables {
         if !arguments().any(|it| plain(&it.name) == variable.name) {
-            let message = format!("no parameter takes the variable `{}`", variable.name);
+            let message = format!("missing parameter for the variable `{}`", variable.name);
             mistakes.push(Mistake::new(at.span(), message));
         }
     }
@@ -187,7 +187,7 @@ fn companion(
 
          #[allow(deprecated, missing_docs, non_camel_case_types, unreachable_pub, clippy::all)]
          CONDITIONS impl NAME {{
-             #[doc = \"Makes it of the function of this name.\"]
+             #[doc = \"Builds it from the function of this name.\"]
              #[must_use]
              VISIBILITY fn {}(STATE) -> {}::{} {{ BODY }}
          }}",
@@ -293,7 +293,7 @@ fn input(facade: &str, function: &Function) -> TokenStream {
     defaults
 }
 
-/// The code of a default: text becomes a `String`, or what else is made of it.
+/// The code of a default: a string literal is converted to the type of the parameter.
 fn default_value(value: &TokenStream) -> &'static str {
     let is_text = match flatten(value.clone()).as_slice() {
         [TokenTree::Literal(literal)] => literal::text(&literal.to_string()).is_some(),
@@ -364,7 +364,7 @@ fn ident(name: &Ident) -> TokenStream {
     TokenTree::Ident(name.clone()).into()
 }
 
-/// A variable with the name of a parameter, which by its hygiene never refers to the function or to a variable of the user.
+/// A variable with the name of a parameter. Hygiene keeps it from referring to the function or to a variable of the user.
 fn local(name: &Ident) -> TokenStream {
     let mut name = name.clone();
     name.set_span(Span::mixed_site().located_at(name.span()));

@@ -1,5 +1,5 @@
-//! Declaration order of fields: each gets a number, so that a schema can list its properties as the type declares them. The
-//! maps of schemars are sorted by name.
+//! Declaration order of fields: each gets a number, so that a schema can list its properties in that order. The maps of
+//! schemars are sorted by name.
 
 use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 

@@ -7,9 +7,9 @@ use crate::{
     tokens::{Mistake, flatten, punct, regroup, split_at_commas, without_comma, word},
 };
 
-/// A function, as far as it could be parsed.
+/// The parts of a function that could be parsed.
 pub(crate) struct Function {
-    /// The whole function, without the attributes of its parameters that are not for the compiler.
+    /// The whole function, without those attributes of its parameters that the compiler does not know.
     pub(crate) item: TokenStream,
     /// The `#[cfg(..)]` attributes of the function.
     pub(crate) conditions: TokenStream,
@@ -18,9 +18,9 @@ pub(crate) struct Function {
     pub(crate) visibility: TokenStream,
     pub(crate) name: Ident,
     pub(crate) parameters: Vec<Parameter>,
-    /// The span of the return type, or else of the name.
+    /// The span of the return type; of the name if there is none.
     pub(crate) returned: Span,
-    /// Whether an item of the same name can be emitted beside the function: it is not a method and has no generics.
+    /// Whether an item of the same name can be emitted next to the function: it is not a method and has no generics.
     pub(crate) is_free: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Parameter {
 }
 
 impl Function {
-    /// Parses a function. `kind` is the item that it becomes, as "a tool". If there is no function, that mistake is the only
+    /// Parses a function. `kind` is the item that it becomes, such as "a tool". If there is no function, that mistake is the only
     /// result.
     pub(crate) fn read(
         item: TokenStream,
@@ -54,7 +54,7 @@ impl Function {
         let no_function = || {
             Mistake::new(
                 Span::call_site(),
-                format!("{kind} is made of a free function: `async fn name(..) {{ .. }}`"),
+                format!("{kind} must be a free function: `async fn name(..) {{ .. }}`"),
             )
         };
         let keyword = tokens
@@ -85,7 +85,7 @@ impl Function {
         if let Some(generic) = outer.first() {
             mistakes.push(Mistake::new(
                 generic.span(),
-                format!("{kind} has one schema, so its function has no generics: write the types themselves"),
+                format!("{kind} cannot be generic, since it has one schema: use concrete types"),
             ));
         }
         let mut output: Vec<TokenTree> = tokens.get(..list).unwrap_or_default().to_vec();
@@ -124,7 +124,7 @@ impl Function {
                     "async" => is_async = true,
                     "unsafe" | "extern" | "const" => mistakes.push(Mistake::new(
                         ident.span(),
-                        format!("{kind} is made of a plain `async fn`"),
+                        format!("{kind} must be a plain `async fn`"),
                     )),
                     _ => self.visibility.extend([token.clone()]),
                 },
@@ -135,7 +135,7 @@ impl Function {
         if !is_async {
             mistakes.push(Mistake::new(
                 keyword,
-                format!("{kind} is made of an async function: write `async fn`"),
+                format!("{kind} must be an async function: write `async fn`"),
             ));
         }
     }
@@ -163,8 +163,8 @@ impl Function {
                 mistakes.push(Mistake::new(
                     receiver,
                     format!(
-                        "no attribute makes {kind} of a method: take what is shared as a parameter, `#[state] it: Arc<..>`; or \
-                         give `with_state(it, Type::{})` to the builder's `new`, where a method takes `self: Arc<Self>` or `self`",
+                        "a method cannot be {kind}: use a free function that takes the state as a parameter, `#[state] it: Arc<..>`, or \
+                         pass `with_state(it, Type::{})` to the builder's `new`, if the method takes `self: Arc<Self>` or `self`",
                         self.name
                     ),
                 ));
@@ -180,7 +180,7 @@ impl Function {
             .iter()
             .filter(|it| it.purpose == Purpose::Context);
         if let Some(second) = contexts.nth(1) {
-            let message = "a request has one context, and this is the second";
+            let message = "duplicate request context: a function can take only one";
             mistakes.push(Mistake::new(second.name.span(), message));
         }
         kept
@@ -196,7 +196,7 @@ impl Function {
                 self.returned = first.span();
             }
             if word(Some(token)).is_some_and(|word| word == "where") {
-                let message = "this function has no generics, so it needs no `where`";
+                let message = "remove the `where` clause: the function cannot be generic";
                 mistakes.push(Mistake::new(token.span(), message));
             }
         }
@@ -244,7 +244,7 @@ impl Parameter {
         for attribute in attributes {
             let name = word(flatten(attribute.stream()).first()).unwrap_or_default();
             if name.starts_with("cfg") {
-                let message = "a parameter cannot depend on a `cfg`: write two functions";
+                let message = "`#[cfg(..)]` is not supported on a parameter: write two functions";
                 return Err(Mistake::new(attribute.span(), message));
             }
         }
@@ -264,7 +264,7 @@ impl Parameter {
             default,
         };
         if parameter.default.is_some() && parameter.serde().contains("default") {
-            let message = "this parameter has two defaults: `#[default(..)]` and that of serde";
+            let message = "duplicate default: use either `#[default(..)]` or `#[serde(default)]`";
             return Err(Mistake::new(span, message));
         }
         Ok(parameter)
@@ -291,14 +291,16 @@ fn default_of(
         Purpose::Argument => {}
         Purpose::State => {
             return mistake(
-                "state has no default: it is passed to the function that makes the tool",
+                "state cannot have a default: it is passed to the function that builds the tool",
             );
         }
-        Purpose::Context => return mistake("the context is always there, and has no default"),
+        Purpose::Context => {
+            return mistake("the request context cannot have a default: it is always present");
+        }
     }
     if outer_type(ty) == "Option" {
         return mistake(
-            "a parameter with a default is never `None`: write `T` in place of `Option<T>`, or leave out the default",
+            "a parameter with a default is never `None`: use `T` instead of `Option<T>`, or remove the default",
         );
     }
     match flatten(attribute.stream()).as_slice() {
@@ -307,9 +309,9 @@ fn default_of(
         {
             Ok(Some(value.stream()))
         }
-        _ => {
-            mistake("a default is a value in parentheses: `#[default(3)]` or `#[default(\"red\")]`")
-        }
+        _ => mistake(
+            "expected a default value in parentheses: `#[default(3)]` or `#[default(\"red\")]`",
+        ),
     }
 }
 
@@ -328,8 +330,7 @@ pub(crate) fn outer_type(ty: &TokenStream) -> String {
 }
 
 fn not_a_name(span: Span) -> Mistake {
-    let message =
-        "a parameter needs a plain name here, as `city: String`: an argument is called by it";
+    let message = "expected a plain parameter name, such as `city: String`: it becomes the name of the argument";
     Mistake::new(span, message)
 }
 
@@ -340,7 +341,7 @@ fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
         let span = flat.first().map_or_else(Span::call_site, TokenTree::span);
         return Err(Mistake::new(
             span,
-            "a parameter needs a type of its own here",
+            "`impl` and `dyn` types are not supported here: use a concrete type",
         ));
     }
     let is_shared = |token: &&TokenTree| {
@@ -350,7 +351,7 @@ fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
     if purpose == Purpose::Argument
         && let Some(shared) = flat.iter().find(is_shared)
     {
-        let message = "an argument is read from JSON; for state that calls share write `#[state]` before the parameter";
+        let message = "this type cannot be read from JSON: for state that calls share, write `#[state]` before the parameter";
         return Err(Mistake::new(shared.span(), message));
     }
     let mut tokens = flat.iter().enumerate();
@@ -361,16 +362,16 @@ fn check_type(purpose: Purpose, ty: &TokenStream) -> Result<(), Mistake> {
     match purpose {
         Purpose::Argument => Err(Mistake::new(
             reference.span(),
-            "an argument is owned, since it outlives the message that it came in: take a `String` in place of a `&str`",
+            "an argument cannot be borrowed, since it outlives the message: use an owned type, such as `String` instead of `&str`",
         )),
         Purpose::State if word(flat.get(index + 2)).is_some_and(|word| word == "static") => Ok(()),
         Purpose::State => Err(Mistake::new(
             reference.span(),
-            "each call has the state for itself: take something that can be cloned, as an `Arc`",
+            "state cannot be borrowed, since each call gets its own clone: use a type that can be cloned, such as an `Arc`",
         )),
         Purpose::Context => Err(Mistake::new(
             reference.span(),
-            "the context is taken by value: `cx: RequestContext`",
+            "the request context must be taken by value: `cx: RequestContext`",
         )),
     }
 }

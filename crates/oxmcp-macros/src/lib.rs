@@ -1,6 +1,6 @@
 //! Derive and attribute macros of the oxmcp SDK. Use them through `oxmcp` or `oxmcp-schema`, which document them.
 //!
-//! The crate has no dependencies, since every user of oxmcp waits for its build: it does not parse Rust, but only arranges
+//! The crate has no dependencies, since every user of oxmcp waits for its build. It does not parse Rust: it only rearranges
 //! tokens.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -24,7 +24,8 @@ pub fn derive_json_schema(input: TokenStream) -> TokenStream {
     schema::derive(input, "::oxmcp")
 }
 
-/// The same derive for crates that have `oxmcp-schema` and not `oxmcp`. See `oxmcp_schema::JsonSchema`.
+/// Derives the JSON Schema of a type in a crate that depends on `oxmcp-schema` instead of `oxmcp`. See
+/// `oxmcp_schema::JsonSchema`.
 #[proc_macro_derive(
     StandaloneJsonSchema,
     attributes(oxmcp, schemars, serde, validate, garde)
@@ -51,7 +52,7 @@ pub fn resource(arguments: TokenStream, item: TokenStream) -> TokenStream {
     feature::expand(Kind::Resource, arguments, item)
 }
 
-/// Not for use by hand: removes its item.
+/// Removes its item. For derived code only.
 ///
 /// The derive above emits a copy of its item for the derive of schemars, whose impl is for the original. This attribute removes
 /// the copy.

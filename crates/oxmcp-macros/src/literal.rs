@@ -4,7 +4,7 @@ use proc_macro::{TokenStream, TokenTree};
 
 use crate::tokens::{flatten, punct, word};
 
-/// The text of a string literal as it is written: `"…"` or `r"…"`. `None` for every other token.
+/// The text of a string literal, `"…"` or `r"…"`, with its escapes decoded. `None` for every other token.
 pub(crate) fn text(literal: &str) -> Option<String> {
     if let Some(raw) = literal.strip_prefix('r') {
         let raw = raw.trim_matches('#');
@@ -89,7 +89,7 @@ pub(crate) fn description(docs: &[String]) -> String {
     text.trim_start_matches('\n').trim_end().to_owned()
 }
 
-/// The character of which a fence is made, and its number, if the line is a fence.
+/// The character that a fence consists of, and how often it is repeated, if the line is a fence.
 fn opening(text: &str) -> Option<(char, usize)> {
     let mark = text.chars().next().filter(|it| matches!(it, '`' | '~'))?;
     let count = text.chars().take_while(|it| *it == mark).count();
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_are_read() {
+    fn string_literals_are_decoded() {
         for (literal, expected) in [
             (r#""plain""#, Some("plain")),
             (r#""a \"word\" \\ \n\t""#, Some("a \"word\" \\ \n\t")),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_keep_what_is_indented_and_listed() {
+    fn descriptions_keep_indentation_and_lists() {
         let lines = |docs: &[&str]| {
             let docs: Vec<_> = docs.iter().map(|&doc| doc.to_owned()).collect();
             description(&docs)

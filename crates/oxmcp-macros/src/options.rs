@@ -81,7 +81,7 @@ impl Options {
                     (Some(name), Some('=')) => format!("`{name}(..)`"),
                     _ => "`read_only` or `title(\"..\")`".to_owned(),
                 };
-                let message = format!("an option is a method of the builder: write {example}");
+                let message = format!("options are methods of the builder: write {example}");
                 return Err(Mistake::new(first.span(), message));
             }
         }
@@ -105,6 +105,6 @@ impl Options {
 fn no_uri(span: Span) -> Mistake {
     Mistake::new(
         span,
-        "a resource begins with its URI or its template, as `\"weather://now\"` or `\"weather://{city}\"`",
+        "expected a URI or a URI template as the first argument, such as `\"weather://now\"` or `\"weather://{city}\"`",
     )
 }

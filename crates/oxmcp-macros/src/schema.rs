@@ -12,9 +12,9 @@
 //! };
 //! ```
 //!
-//! Attributes expand from the top: schemars sees the item and writes its `impl .. for Pair`; then the copy erases
-//! itself, together with every attribute below, so that `Pair` in the impl means the original. No second type
-//! exists, so nothing can be unused, and `Self`, generics, defaults and recursion mean what they always mean.
+//! Attributes expand from the top: schemars sees the item and writes its `impl .. for Pair`. Then the copy erases
+//! itself, together with every attribute below, so that `Pair` in the impl refers to the original. There is no second
+//! type, so nothing is reported as unused, and `Self`, generics, defaults and recursion work as usual.
 
 use proc_macro::{Delimiter, Group, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -77,7 +77,7 @@ fn read_header(tokens: &[TokenTree], facade: &str) -> Result<Header, (Span, &'st
                 "union" => {
                     return Err((
                         ident.span(),
-                        "JsonSchema cannot be derived for a union, since JSON cannot say which field is meant; use an enum",
+                        "JsonSchema cannot be derived for a union, since JSON does not tell which field is set: use an enum",
                     ));
                 }
                 _ => {}
@@ -113,7 +113,7 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
     let Ok(mut item) = item.parse::<TokenStream>() else {
         return Mistake::new(
             Span::call_site(),
-            "the crate path in #[oxmcp(crate = \"..\")] is not a path",
+            "invalid path in `#[oxmcp(crate = \"..\")]`",
         )
         .into_tokens();
     };

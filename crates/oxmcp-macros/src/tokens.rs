@@ -33,11 +33,11 @@ impl Mistake {
     }
 }
 
-/// The code in `text`, with tokens of the user in place of the holes, which are identifiers. All other tokens get the span.
+/// The code in `text`, with tokens of the user in place of the identifiers named in `holes`. All other tokens get the span.
 pub(crate) fn fill(text: &str, span: Span, holes: &[(&str, TokenStream)]) -> TokenStream {
-    let code: TokenStream = text.parse().unwrap_or_else(|_| {
-        Mistake::new(span, "the path in `crate = \"…\"` is not a path").into_tokens()
-    });
+    let code: TokenStream = text
+        .parse()
+        .unwrap_or_else(|_| Mistake::new(span, "invalid path in `crate = \"…\"`").into_tokens());
     fill_tokens(code, span, holes)
 }
 

@@ -11,18 +11,14 @@ pub(crate) struct Variable {
     pub(crate) is_list: bool,
 }
 
-/// The variables of a template, or a message that says what is wrong with it.
+/// The variables of a template, or a description of the mistake in it.
 pub(crate) fn variables(template: &str) -> Result<Vec<Variable>, String> {
     let mut variables: Vec<Variable> = Vec::new();
     let mut rest = template;
     while let Some(at) = rest.find(['{', '}']) {
         let (_, found) = rest.split_at(at);
-        let expression = found
-            .strip_prefix('{')
-            .ok_or("there is a `}` without a `{`")?;
-        let (expression, after) = expression
-            .split_once('}')
-            .ok_or("there is a `{` without a `}`")?;
+        let expression = found.strip_prefix('{').ok_or("unmatched `}`")?;
+        let (expression, after) = expression.split_once('}').ok_or("unclosed `{`")?;
         rest = after;
         let operator = expression.chars().next().filter(|c| "+#./;?&".contains(*c));
         let names = operator.map_or(expression, |_| expression.get(1..).unwrap_or_default());
@@ -32,10 +28,10 @@ pub(crate) fn variables(template: &str) -> Result<Vec<Variable>, String> {
             let name = name.split(':').next().unwrap_or(name);
             let allowed = |c: char| c.is_ascii_alphanumeric() || "_.%".contains(c);
             if name.is_empty() || !name.chars().all(allowed) {
-                return Err(format!("`{{{expression}}}` holds no name of a variable"));
+                return Err(format!("`{{{expression}}}` has no variable name"));
             }
             if variables.iter().any(|it| it.name == name) {
-                return Err(format!("the variable `{name}` is there twice"));
+                return Err(format!("duplicate variable `{name}`"));
             }
             variables.push(Variable {
                 name: name.to_owned(),
@@ -52,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_found() {
+    fn template_variables_are_found() {
         let found = |template: &str| {
             let variables = variables(template).unwrap();
             let all = variables.iter().map(|it| {
@@ -68,13 +64,13 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn template_mistakes_are_reported() {
         for (template, mistake) in [
-            ("a://{b", "`{` without"),
-            ("a://b}", "`}` without"),
-            ("a://{}", "no name"),
-            ("a://{b c}", "no name"),
-            ("a://{b}/{b}", "twice"),
+            ("a://{b", "unclosed `{`"),
+            ("a://b}", "unmatched `}`"),
+            ("a://{}", "no variable name"),
+            ("a://{b c}", "no variable name"),
+            ("a://{b}/{b}", "duplicate variable"),
         ] {
             let told = variables(template).unwrap_err();
             assert!(told.contains(mistake), "{template}: {told}");

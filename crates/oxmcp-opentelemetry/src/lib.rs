@@ -1,5 +1,4 @@
-//! OpenTelemetry traces that continue between clients and servers of the Model Context Protocol. [`install`] is the only
-//! function to call.
+//! OpenTelemetry trace propagation between MCP clients and servers. [`install`] is the only function to call.
 //!
 //! ```
 //! use opentelemetry::trace::TracerProvider;
@@ -11,12 +10,12 @@
 //! let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("my-server"));
 //! tracing_subscriber::registry().with(layer).init();
 //!
-//! oxmcp_opentelemetry::install() // this is all; servers and clients are as they were
+//! oxmcp_opentelemetry::install() // no changes to servers and clients
 //! # }
 //! ```
 //!
 //! [`oxmcp::trace`] describes the spans, and the context that is sent. The spans have the level `info`: a filter in front of
-//! the layer must let the target `oxmcp` pass. If it does not, the peer continues the trace from the span around the call.
+//! the layer must let the target `oxmcp` pass. Otherwise the peer continues the trace from the span around the call.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -42,10 +41,10 @@ static W3C: LazyLock<TextMapCompositePropagator> = LazyLock::new(|| {
     ])
 });
 
-/// Continues traces at peers, for all clients and servers of this process. See the [crate](self).
+/// Propagates traces to and from peers, for all clients and servers of this process. See the [crate](self).
 ///
 /// # Errors
-/// If the process has a propagator already; see [`set_propagator`](oxmcp::trace::set_propagator).
+/// If the process already has a propagator; see [`set_propagator`](oxmcp::trace::set_propagator).
 pub fn install() -> oxmcp::Result<()> {
     oxmcp::trace::set_propagator(OpenTelemetry)
 }
@@ -65,16 +64,15 @@ impl Propagator for OpenTelemetry {
         let parent = with_propagator(|it| it.extract_with_context(&around, &Fields(context)));
         let parent = parent.with_baggage(joined(parent.baggage(), around.baggage()));
         if let Err(error) = span.set_parent(parent) {
-            tracing::debug!(%error, "the trace of a request does not go on");
+            tracing::debug!(%error, "could not continue the trace of a request");
         }
     }
 }
 
-/// The context of a span, or that of the thread if the span has none, as in programs that create spans without `tracing`.
+/// The context of a span, or of the thread if the span has none, as in programs that create spans without `tracing`.
 ///
-/// The layer attaches the context of a span to the thread while the span is entered: contexts that were attached or detached
-/// there since then count. If the layer is configured not to attach it, the baggage of the thread is joined with that of the
-/// span.
+/// While a span is entered, the layer attaches its context to the thread, so contexts that were attached or detached since then
+/// count. If the layer is configured not to attach it, the baggage of the thread is joined with that of the span.
 fn context_of(span: &Span) -> Context {
     let of_thread = Context::current();
     let context = span.context();
@@ -97,7 +95,7 @@ fn joined(first: &Baggage, then: &Baggage) -> Baggage {
     joined
 }
 
-/// Calls `f` with the propagator of the program, or that of W3C if the program has none.
+/// Calls `f` with the propagator of the program, or with the W3C propagators if the program has none.
 fn with_propagator<T>(mut f: impl FnMut(&dyn TextMapPropagator) -> T) -> T {
     global::get_text_map_propagator(|propagator| match propagator.fields().next() {
         Some(_) => f(propagator),

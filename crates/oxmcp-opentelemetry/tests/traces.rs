@@ -1,4 +1,4 @@
-//! Traces that go on at the peer, as the SDK of OpenTelemetry exports them.
+//! Traces that continue at the peer, as exported by the OpenTelemetry SDK.
 
 #![expect(
     clippy::unwrap_used,
@@ -83,7 +83,7 @@ fn client(revision: Revision) -> Client {
         .on_elicit(answer)
 }
 
-/// What this thread exports, from here on until it is dropped.
+/// The spans that this thread exports until this is dropped.
 struct Spans {
     exporter: InMemorySpanExporter,
     _guard: DefaultGuard,
@@ -91,7 +91,7 @@ struct Spans {
 
 impl Spans {
     fn new(filter: fn(&Metadata<'_>) -> bool, activates_contexts: bool) -> Self {
-        /// With more than one subscriber tracing asks each whether it wants to hear of a place.
+        /// With more than one subscriber, tracing asks each of them whether it is interested in a callsite.
         static OTHERS: LazyLock<[Dispatch; 2]> =
             LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
         static INSTALLED: LazyLock<()> = LazyLock::new(|| oxmcp_opentelemetry::install().unwrap());
@@ -118,7 +118,7 @@ impl Spans {
         Self::new(|_| true, true)
     }
 
-    /// Of servers alone: nothing is sent by clients, then.
+    /// Servers only: clients send no context then.
     fn served() -> Self {
         Self::new(|metadata| metadata.name() != "mcp.client.request", true)
     }
@@ -129,7 +129,7 @@ impl Spans {
         spans
     }
 
-    /// Kind, name and parents of all spans, as a tree; and that they are of one trace each.
+    /// Kind, name and parents of all spans, as a tree. Checks that each tree is one trace.
     fn tree(&self) -> Vec<String> {
         let mut spans = self.take();
         spans.sort_by_key(|span| span.start_time);
@@ -183,14 +183,14 @@ fn expected(revision: Revision) -> Vec<&'static str> {
     ];
     const AGAIN: &[&str] = &["internal user > internal answer"];
     match revision.is_modern() {
-        // The client is told within the result what to ask, and calls again.
+        // The result tells the client what to ask, and it calls again.
         true => [CALL, AGAIN, &CALL[1..]].concat(),
         false => [CALL, ASKED].concat(),
     }
 }
 
 #[tokio::test]
-async fn a_call_and_what_it_asks_are_one_trace() {
+async fn call_and_its_input_request_share_one_trace() {
     let spans = Spans::all();
     for revision in [
         Revision::V2025_06_18,
@@ -209,7 +209,7 @@ async fn a_call_and_what_it_asks_are_one_trace() {
 }
 
 #[tokio::test]
-async fn over_http_a_call_and_what_it_asks_are_one_trace() {
+async fn call_and_input_request_share_trace_over_http() {
     let spans = Spans::all();
     let endpoint = StreamableHttp::from(server());
     let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
@@ -230,7 +230,7 @@ async fn over_http_a_call_and_what_it_asks_are_one_trace() {
     serving.close().await;
 }
 
-/// A call of a tool that does nothing, in a revision in which servers cannot ask.
+/// A call of a tool that does nothing, in a revision without questions.
 async fn idled(session: &ClientSession, spans: &Spans) {
     spans.take();
     let call = async { session.call_tool("idle", json!({})).await.unwrap() };
@@ -297,7 +297,7 @@ fn call(id: i64, tool: &str, meta: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-/// Calls a tool, and returns what its question says of the trace.
+/// Calls a tool, and returns the trace fields of its question.
 async fn asked(tool: &str, meta: Value) -> Value {
     let mut peer = script(&server(), json!({"elicitation": {}})).await;
     let question = peer.ask(call(1, tool, meta)).await.unwrap();
@@ -310,7 +310,7 @@ async fn asked(tool: &str, meta: Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_arrives_goes_on() {
+async fn received_trace_context_is_propagated() {
     let spans = Spans::all();
     let state = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
     let meta = json!({"traceparent": PARENT, "tracestate": state, "baggage": "user=alice"});
@@ -336,7 +336,7 @@ async fn what_arrives_goes_on() {
 }
 
 #[tokio::test]
-async fn what_is_not_sampled_is_not_sampled_anywhere() {
+async fn unsampled_trace_stays_unsampled_everywhere() {
     let spans = Spans::all();
     spans.take();
     let sent = asked("greet", json!({"traceparent": UNSAMPLED})).await;
@@ -347,8 +347,8 @@ async fn what_is_not_sampled_is_not_sampled_anywhere() {
 }
 
 #[tokio::test]
-async fn the_baggage_of_a_handler_holds() {
-    /// The baggage of a question within a call that has brought one, by a handler that has attached another.
+async fn handler_baggage_is_propagated() {
+    /// The baggage of a question during a call with baggage, whose handler has attached another one.
     async fn asked_in_step(spans: Spans) -> Vec<String> {
         let meta = json!({"traceparent": PARENT, "baggage": "user=alice,tenant=t"});
         let sent = asked("greet_in_step", meta).await;
@@ -359,11 +359,11 @@ async fn the_baggage_of_a_handler_holds() {
         sent
     }
 
-    // It was made of the one that has arrived, so that a member that is not in it any more is not wanted,
+    // It derives from the received baggage, so a member that is missing from it was removed on purpose,
     for spans in [Spans::all(), Spans::served()] {
         assert_eq!(asked_in_step(spans).await, ["step=2", "user=bob"]);
     }
-    // unless the layer keeps from the thread what has arrived.
+    // unless the layer does not attach the received baggage to the thread.
     let spans = Spans::new(|_| true, false);
     assert_eq!(
         asked_in_step(spans).await,
@@ -372,7 +372,7 @@ async fn the_baggage_of_a_handler_holds() {
 }
 
 #[tokio::test]
-async fn what_is_malformed_begins_a_new_trace() {
+async fn malformed_trace_context_begins_a_new_trace() {
     let spans = Spans::all();
     let (upper, zero) = (
         PARENT.to_uppercase(),
@@ -404,7 +404,7 @@ async fn what_is_malformed_begins_a_new_trace() {
 }
 
 #[tokio::test]
-async fn each_request_of_a_batch_has_a_trace_of_its_own() {
+async fn each_batched_request_has_its_own_trace() {
     let spans = Spans::all();
     let (mut peer, transport) = ScriptedPeer::new().await;
     server().connect(transport).await.unwrap();
@@ -422,7 +422,7 @@ async fn each_request_of_a_batch_has_a_trace_of_its_own() {
     }
 }
 
-/// What the `_meta` of a call says of the trace, by a client that makes it with this `_meta` of its own.
+/// The trace fields in the `_meta` of a call, by a client that sets this `_meta` itself.
 async fn sent(own: Option<&str>) -> Meta {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let serve = async {
@@ -455,7 +455,7 @@ async fn sent(own: Option<&str>) -> Meta {
 }
 
 #[tokio::test]
-async fn a_client_says_where_it_is() {
+async fn client_sends_its_current_span() {
     let spans = Spans::all();
     let meta = sent(None).await;
     let exported = spans.take();
@@ -475,7 +475,7 @@ async fn a_client_says_where_it_is() {
 }
 
 #[tokio::test]
-async fn where_the_span_of_a_call_is_filtered_out_the_one_around_goes_on() {
+async fn filtered_call_span_continues_the_enclosing_span() {
     let spans = Spans::served();
     let meta = sent(None).instrument(info_span!("user")).await;
     let user = spans.one();
@@ -484,7 +484,7 @@ async fn where_the_span_of_a_call_is_filtered_out_the_one_around_goes_on() {
     assert_eq!(sent(None).await.get(Meta::TRACEPARENT), None);
 }
 
-/// Serves a call of `idle` that came by HTTP, and returns its answer.
+/// Serves a call of `idle` over HTTP, and returns its response.
 async fn post(endpoint: &StreamableHttp, headers: &[(&str, &str)], meta: &[(&str, &str)]) -> Value {
     let mut said = ScriptedPeer::modern_meta();
     for (key, value) in meta {
@@ -513,7 +513,7 @@ async fn post(endpoint: &StreamableHttp, headers: &[(&str, &str)], meta: &[(&str
 }
 
 #[tokio::test]
-async fn headers_are_the_parent_where_meta_says_nothing() {
+async fn headers_are_the_parent_without_meta() {
     let spans = Spans::served();
     let endpoint = StreamableHttp::from(server());
     let other = PARENT.replace("b7ad", "0001");
@@ -523,7 +523,7 @@ async fn headers_are_the_parent_where_meta_says_nothing() {
         (&[other], &[parent], "b7ad6b7169203331"),
         (&[parent], &[("traceparent", "junk")], "b7ad6b7169203331"),
         (&[("traceparent", "junk")], &[], "0000000000000000"),
-        // Which of them is meant is not known.
+        // It is unknown which of them is meant.
         (&[parent, other], &[], "0000000000000000"),
     ] {
         post(&endpoint, headers, meta).await;
@@ -533,7 +533,7 @@ async fn headers_are_the_parent_where_meta_says_nothing() {
 }
 
 #[tokio::test]
-async fn a_baggage_is_joined_from_meta_headers_and_the_span_around() {
+async fn baggage_merges_meta_headers_and_enclosing_span() {
     let spans = Spans::served();
     let baggage = || async {
         let context = Span::current().context();
@@ -583,12 +583,12 @@ async fn a_baggage_is_joined_from_meta_headers_and_the_span_around() {
 }
 
 #[tokio::test]
-async fn a_span_around_is_the_parent_or_a_link() {
+async fn enclosing_span_is_parent_or_link() {
     let spans = Spans::served();
     let endpoint = StreamableHttp::from(server());
     let parent = [("traceparent", PARENT)];
 
-    // A middleware that knows nothing of traces: the caller's goes before its span.
+    // A middleware that ignores the request's trace: the caller's context takes precedence over the middleware's span.
     for (headers, meta) in [(&[][..], &parent[..]), (&parent[..], &[][..])] {
         post(&endpoint, headers, meta)
             .instrument(info_span!("http"))
@@ -602,7 +602,7 @@ async fn a_span_around_is_the_parent_or_a_link() {
             .collect();
         assert_eq!(links, [http.span_context.span_id()]);
     }
-    // One that has gone on with the trace of the headers, and one where nothing else is known.
+    // A middleware that has continued the trace of the headers, and one without any other context.
     let http = info_span!("http");
     let carrier = HashMap::from([("traceparent".to_owned(), PARENT.to_owned())]);
     let parent_of_http = TraceContextPropagator::new().extract(&carrier);
@@ -616,7 +616,7 @@ async fn a_span_around_is_the_parent_or_a_link() {
 }
 
 #[tokio::test]
-async fn what_fails_says_how() {
+async fn failed_calls_record_their_error() {
     let spans = Spans::all();
     let connecting = testing::connect(&server()).revision(Revision::LATEST);
     let session = connecting.await.unwrap();

@@ -16,7 +16,7 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":8,"result":{"resultType":"complete",
     {"name":"add","title":"Add","inputSchema":{"type":"object"},"outputSchema":{"type":"number"}}]}}"#;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // To the server: the prefix that chose it is taken off.
+    // To the server: the prefix that selected it is removed.
     let mut message = Message::parse(CALL.as_bytes())?;
     if let Message::Request(request) = &mut message
         && request.method == CallTool::NAME
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     print!("{}", String::from_utf8(message.encode())?);
 
-    // What is no message is refused in words.
+    // An invalid message gets an error that says why.
     if let Err(error) = Message::parse(br#"{"jsonrpc":"2.0","id":9}"#) {
         let refusal = Message::from(error.into_response());
         print!("{}", String::from_utf8(refusal.encode())?);

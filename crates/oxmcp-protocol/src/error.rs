@@ -2,12 +2,12 @@
 
 use std::{error::Error, fmt};
 
-/// Reason why params or a result cannot be written: they do not serialize to JSON, or not to a JSON object.
+/// An error: params or a result do not serialize to a JSON object.
 #[derive(Debug)]
 pub struct EncodeError(serde_json::Error);
 
 impl EncodeError {
-    /// The error of the serializer.
+    /// Returns the error of the serializer.
     #[must_use]
     pub fn into_inner(self) -> serde_json::Error {
         self.0
@@ -22,7 +22,7 @@ impl From<serde_json::Error> for EncodeError {
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "what was to be sent cannot be JSON: {}", self.0)
+        write!(f, "cannot serialize the message to JSON: {}", self.0)
     }
 }
 
@@ -32,8 +32,7 @@ impl Error for EncodeError {
     }
 }
 
-/// Reason why a URI template cannot be used: it is malformed, it cannot be matched in one way only, or the values are
-/// no object.
+/// An error in a URI template: it is malformed or ambiguous, or the values are not an object.
 #[derive(Debug)]
 pub struct TemplateError {
     message: String,
@@ -55,7 +54,7 @@ impl TemplateError {
         }
     }
 
-    /// The error of the serializer, if the values do not serialize to JSON.
+    /// Returns the error of the serializer, if the values do not serialize to JSON.
     #[must_use]
     pub fn into_inner(self) -> Option<serde_json::Error> {
         self.source

@@ -7,18 +7,13 @@
 //! | | |
 //! |---|---|
 //! | [`types`] | the types of the protocol, one file per page of the specification; also re-exported at the crate root |
-//! | [`message`] | messages for gateways: parsed, inspected, changed, fitted to another revision, written |
+//! | [`message`] | messages for gateways: parse, inspect, change, fit to another revision, write |
 //! | [`method`] | the methods: a type for each, and the table of the revisions that have them |
-//! | [`revision`] | the revisions, negotiation, and projection |
-//! | `jsonrpc` | [`RequestId`], [`ErrorObject`], and the envelope of a message |
-//! | `meta` | `_meta`, and the metadata of requests in it |
-//! | `mrtr` | multi round-trip requests: requests of the server within the result of a client's request |
-//! | `result` | encoding of results |
-//! | `values` | value types used by the message types |
-//! | [`lenient`] | reading of messages that do not follow the specification to the letter |
+//! | [`revision`] | the revisions of the protocol |
+//! | [`lenient`] | reading messages that deviate from the specification |
 //! | [`framing`] | decoders from byte streams to messages: lines and server-sent events |
-//! | [`http_headers`] | headers that repeat parts of a message |
-//! | [`uri_template`], `uri` | RFC 6570 templates, expanded and matched; the rules of URIs |
+//! | [`http_headers`] | HTTP headers that mirror parts of a message |
+//! | [`uri_template`] | RFC 6570 templates: expansion and matching |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -72,7 +67,7 @@ pub mod internal {
         },
     };
 
-    /// The choice of the revision for a server.
+    /// Negotiation of the revision with a server.
     pub mod negotiation {
         pub use crate::revision::negotiation::{
             ProbeFailure, ProbeOutcome, is_answer, on_discovered, on_error, on_refused,

@@ -95,14 +95,14 @@ impl Message {
     /// Reads one message. Keys are matched exactly, and messages that two parsers could read differently are refused.
     ///
     /// # Errors
-    /// If the bytes are not JSON, no JSON-RPC message, or an array: see [`parse_batch`](Self::parse_batch).
+    /// If the bytes are not JSON, not a JSON-RPC message, or an array: see [`parse_batch`](Self::parse_batch).
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut params = Text::EMPTY;
         let message = Envelope::parse(bytes, &mut params)?;
         Ok(Self::from_envelope(message))
     }
 
-    /// Reads a batch (2025-03-26 only), or one message. Each message of a batch is read or refused on its own.
+    /// Reads a batch (2025-03-26 only), or one message. The messages of a batch are read or refused independently.
     #[must_use]
     pub fn parse_batch(bytes: &[u8]) -> Vec<Result<Self, MessageError>> {
         let text = str::from_utf8(bytes).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Message {
         }
     }
 
-    /// The message as one line of JSON, with its line break.
+    /// Returns the message as one line of JSON, with its line break.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -182,7 +182,7 @@ impl From<Response> for Message {
 }
 
 impl Request {
-    /// A request without params.
+    /// Creates a request without params.
     #[must_use]
     pub fn new(id: impl Into<RequestId>, method: impl Into<String>) -> Self {
         Self {
@@ -192,10 +192,10 @@ impl Request {
         }
     }
 
-    /// Reads the params as those of the method `M`.
+    /// Reads the params of the method `M`.
     ///
     /// # Errors
-    /// If the params are not those of the method.
+    /// If the params do not have the form that the method defines.
     pub fn params_of<M: Method>(&self) -> serde_json::Result<M::Params> {
         read(self.params.as_deref())
     }
@@ -213,7 +213,7 @@ impl Request {
     /// if there is one. The params of methods that the protocol does not define stay as they are.
     ///
     /// # Errors
-    /// If the revision does not have the method, or the params are not those of the method.
+    /// If the revision does not have the method, or the params do not have the form that the method defines.
     pub fn fit(&mut self, to: Revision) -> Result<(), FitError> {
         const TABLES: [&[Row]; 3] = [REQUESTS_TO_SERVER, REQUESTS_TO_CLIENT, INPUT_REQUESTS];
         fit_params(&self.method, &mut self.params, &TABLES, to)
@@ -221,7 +221,7 @@ impl Request {
 }
 
 impl Notification {
-    /// A notification without params.
+    /// Creates a notification without params.
     #[must_use]
     pub fn new(method: impl Into<String>) -> Self {
         Self {
@@ -230,10 +230,10 @@ impl Notification {
         }
     }
 
-    /// Reads the params as those of the notification `N`.
+    /// Reads the params of the notification `N`.
     ///
     /// # Errors
-    /// If the params are not those of the notification.
+    /// If the params do not have the form that the notification defines.
     pub fn params_of<N: crate::revision::method::Notification>(
         &self,
     ) -> serde_json::Result<N::Params> {
@@ -252,7 +252,7 @@ impl Notification {
     /// Fits the notification to a revision, as [`Request::fit`] does.
     ///
     /// # Errors
-    /// If the revision does not have the notification, or the params are not those of the notification.
+    /// If the revision does not have the notification, or the params do not have the form that it defines.
     pub fn fit(&mut self, to: Revision) -> Result<(), FitError> {
         const TABLES: [&[Row]; 2] = [NOTIFICATIONS_TO_SERVER, NOTIFICATIONS_TO_CLIENT];
         fit_params(&self.method, &mut self.params, &TABLES, to)
@@ -260,7 +260,7 @@ impl Notification {
 }
 
 impl Response {
-    /// A response to the request with this id.
+    /// Creates a response to the request with this id.
     #[must_use]
     pub fn new(id: impl Into<RequestId>, outcome: Result<Box<RawValue>, ErrorObject>) -> Self {
         Self {
@@ -269,7 +269,7 @@ impl Response {
         }
     }
 
-    /// Reads the result as that of the method `M`; `Err` if that fails. `None` if the response is an error.
+    /// Reads the result of the method `M`. `None` if the response is an error.
     #[must_use]
     pub fn result_of<M: Method>(&self) -> Option<serde_json::Result<M::Result>> {
         let result = self.outcome.as_ref().ok()?;
@@ -280,8 +280,8 @@ impl Response {
     /// protocol does not define, and results of an unknown type, stay as they are.
     ///
     /// # Errors
-    /// If the result is not that of the method, or if it asks the client for input and the revision has no such
-    /// results.
+    /// If the result does not have the form that the method defines, or if it asks the client for input and the revision
+    /// has no such results.
     pub fn fit(&mut self, method: &str, to: Revision) -> Result<(), FitError> {
         let result = match &mut self.outcome {
             Ok(result) => result,
@@ -392,7 +392,7 @@ fn fit_input_required(json: &RawValue, to: Revision) -> serde_json::Result<Box<R
     raw(out)
 }
 
-/// Reason why bytes are no message, with the error to respond with.
+/// The reason why bytes are not a message, with the error to respond with.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MessageError {
@@ -403,13 +403,13 @@ pub struct MessageError {
 }
 
 impl MessageError {
-    /// Whether the bytes are not JSON.
+    /// Returns whether the bytes are not JSON.
     #[must_use]
     pub fn is_syntax(&self) -> bool {
         self.error.code == ErrorCode::PARSE_ERROR
     }
 
-    /// The error response to the message.
+    /// Returns the error response to the message.
     #[must_use]
     pub fn into_response(self) -> Response {
         Response {
@@ -436,7 +436,7 @@ impl fmt::Display for MessageError {
 
 impl Error for MessageError {}
 
-/// Reason why a message cannot be fitted to a revision.
+/// The reason why a message cannot be fitted to a revision.
 #[derive(Debug)]
 pub struct FitError {
     message: String,
@@ -454,7 +454,7 @@ impl FitError {
     fn input_required(method: &str, to: Revision) -> Self {
         Self {
             message: format!(
-                "the result of {method} asks for input, and revision {to} asks by requests"
+                "the result of {method} asks for input, which revision {to} does not support"
             ),
             source: None,
         }
@@ -462,13 +462,13 @@ impl FitError {
 
     fn unreadable(method: &str, error: serde_json::Error) -> Self {
         Self {
-            message: format!("the message does not fit {method}: {error}"),
+            message: format!("cannot read the message as {method}: {error}"),
             source: Some(error),
         }
     }
 
-    /// Whether the message could not be read as that of its method; otherwise the revision does not have the method or
-    /// its result.
+    /// Returns whether the message does not have the form that its method defines. Otherwise the revision does not have the
+    /// method or its result.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         self.source.is_some()

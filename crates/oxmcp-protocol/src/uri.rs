@@ -3,13 +3,13 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-/// Whether a byte is unreserved: it has no special meaning in a URI.
+/// Returns whether a byte is unreserved: it has no special meaning in a URI.
 #[must_use]
 pub const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Whether a byte is reserved: it can be a delimiter in a URI.
+/// Returns whether a byte is reserved: it can be a delimiter in a URI.
 #[must_use]
 pub const fn is_reserved(byte: u8) -> bool {
     matches!(
@@ -41,16 +41,14 @@ pub const fn is_reserved(byte: u8) -> bool {
 pub fn check_absolute(uri: &str) -> Result<(), String> {
     check_scheme(uri)?;
     if uri.ends_with(':') {
-        return Err("there is nothing behind its scheme".to_owned());
+        return Err("nothing follows the scheme".to_owned());
     }
     if decode(uri).is_none() {
         return Err("each \"%\" must be followed by two hexadecimal digits".to_owned());
     }
     match normalized(uri) {
         Cow::Borrowed(_) => Ok(()),
-        Cow::Owned(right) => Err(format!(
-            "it holds characters that a URI cannot; write {right:?}"
-        )),
+        Cow::Owned(right) => Err(format!("invalid characters in the URI; write {right:?}")),
     }
 }
 
@@ -67,7 +65,10 @@ pub fn check_scheme(uri: &str) -> Result<(), String> {
     if scheme.is_some_and(is_scheme) {
         return Ok(());
     }
-    Err("it must begin with a scheme, as \"file:///notes.txt\" or \"notes://today\" do".to_owned())
+    Err(
+        "missing scheme; expected a URI such as \"file:///notes.txt\" or \"notes://today\""
+            .to_owned(),
+    )
 }
 
 /// Checks that a text is the URL of a web page, and that its host is recognizable: users whom a server sends to the URL
@@ -83,16 +84,20 @@ pub(crate) fn check_page(url: &str) -> Result<(), String> {
         .any(|it| scheme.eq_ignore_ascii_case(it))
     {
         return Err(
-            "it must begin with \"https://\" (or \"http://\", for what is not public)".to_owned(),
+            "unsupported URL scheme; use \"https://\" (or \"http://\" on a private network)"
+                .to_owned(),
         );
     }
     let rest = rest.strip_prefix("//").unwrap_or_default();
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() || authority.starts_with(':') {
-        return Err("it names no host".to_owned());
+        return Err("missing host".to_owned());
     }
     if authority.contains('@') {
-        return Err("what stands before the \"@\" could be taken for its host".to_owned());
+        return Err(
+            "user information before \"@\" is not allowed: it could be mistaken for the host"
+                .to_owned(),
+        );
     }
     Ok(())
 }
@@ -103,12 +108,12 @@ pub fn encode(out: &mut String, bytes: &[u8], kept: impl Fn(u8) -> bool) {
         if byte.is_ascii() && kept(byte) {
             out.push(char::from(byte));
         } else {
-            write!(out, "%{byte:02X}").expect("a String takes all that is written");
+            write!(out, "%{byte:02X}").expect("writing to a String cannot fail");
         }
     }
 }
 
-/// The URI with all characters percent-encoded that are not allowed in one, such as letters outside ASCII.
+/// Returns the URI with all characters percent-encoded that are not allowed in one, such as letters outside ASCII.
 #[must_use]
 pub fn normalized(uri: &str) -> Cow<'_, str> {
     let is_fit = |byte: u8| is_unreserved(byte) || is_reserved(byte) || byte == b'%';
@@ -120,7 +125,7 @@ pub fn normalized(uri: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes of a percent-encoded text. `None` if a `%` is not followed by two hexadecimal digits.
+/// Returns the bytes of a percent-encoded text. `None` if a `%` is not followed by two hexadecimal digits.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
@@ -147,14 +152,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(bytes: Vec<u8>) {
+        fn encoding_round_trips(bytes: Vec<u8>) {
             let mut text = String::new();
             encode(&mut text, &bytes, is_unreserved);
             prop_assert_eq!(decode(&text), Some(bytes));
         }
 
         #[test]
-        fn what_is_normalized_stays_so(text: String) {
+        fn normalization_is_idempotent(text: String) {
             let once = normalized(&text).into_owned();
             prop_assert!(once.is_ascii());
             prop_assert_eq!(&*normalized(&once), &once);
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_and_others() {
+    fn web_page_urls_are_recognized() {
         for url in [
             "https://example.com",
             "HTTP://localhost:8080/a?b#c@d",
@@ -195,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_uris_and_others() {
+    fn absolute_uris_are_recognized() {
         for uri in [
             "file:///a",
             "a:b",
@@ -213,7 +218,7 @@ mod tests {
         }
         insta::assert_snapshot!(
             check_absolute("notes://é b").unwrap_err(),
-            @r#"it holds characters that a URI cannot; write "notes://%C3%A9%20b""#
+            @r#"invalid characters in the URI; write "notes://%C3%A9%20b""#
         );
     }
 }

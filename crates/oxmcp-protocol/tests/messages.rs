@@ -24,7 +24,7 @@ fn value(message: &Message) -> Value {
 }
 
 #[test]
-fn messages_are_written_as_they_were_read() {
+fn messages_are_written_verbatim() {
     for text in [
         json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
         json!({"jsonrpc": "2.0", "id": "a\"b", "method": "x/y", "params": {"z": 1, "a": [null]}}),
@@ -43,7 +43,7 @@ fn messages_are_written_as_they_were_read() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_in_words() {
+fn invalid_message_gets_a_descriptive_error() {
     for (text, id, code) in [
         ("{", Value::Null, ErrorCode::PARSE_ERROR),
         ("[]", Value::Null, ErrorCode::INVALID_REQUEST),
@@ -68,7 +68,7 @@ fn what_is_no_message_is_refused_in_words() {
 }
 
 #[test]
-fn the_messages_of_a_batch_are_read_one_by_one() {
+fn batch_messages_are_read_one_by_one() {
     let batch =
         br#" [{"jsonrpc":"2.0","id":1,"method":"ping"}, 7, {"jsonrpc":"2.0","method":"x"}] "#;
     let read = Message::parse_batch(batch);

@@ -1,4 +1,4 @@
-//! Bus on the pub/sub of Redis, with a connection for each subscription, which ends with the subscription.
+//! Bus over Redis pub/sub. Each subscription has its own connection, and ends with it.
 
 use std::{
     collections::HashMap,
@@ -37,7 +37,7 @@ impl Bus for Redis {
         let channels: Vec<_> = topics.keys().cloned().collect();
         let names: Vec<_> = topics.values().map(String::as_str).collect();
         let messages = self.connection.subscribe(&channels).await?;
-        // This bus bounds the messages that wait to be taken, and reports missed ones.
+        // This bus bounds the queue of messages, and reports missed ones.
         let waiting = Arc::new(MemoryBus::new());
         let deliveries = waiting.subscribe(&names).await?;
         let reader = read(messages, topics.clone(), self.values.clone(), waiting);
@@ -59,8 +59,8 @@ async fn read(
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                // The message is lost, which the end of the subscription tells the subscriber.
-                tracing::warn!(error = %error.error, "a message of the bus cannot be read");
+                // The message is lost. The end of the subscription tells the subscriber.
+                tracing::warn!(error = %error.error, "could not read a bus message; ending the subscription");
                 return;
             }
         };
@@ -72,7 +72,7 @@ async fn read(
     }
 }
 
-/// The task that reads, which ends when this is dropped.
+/// A handle to the task that reads, which is aborted on drop.
 struct Reader(JoinHandle<()>);
 
 impl Future for Reader {

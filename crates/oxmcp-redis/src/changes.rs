@@ -1,5 +1,5 @@
-//! Subscription that wakes waiters when data in Redis changes. A message is only a reason to look again: a lost one costs a few
-//! seconds.
+//! Subscription that wakes waiters when data in Redis changes. A message only makes a waiter check again, so a lost one costs a
+//! few seconds.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::connection::Connection;
 
-/// The interval at which a waiter looks without a message. Each open stream of a client has one.
+/// The interval at which a waiter checks without a message. Each open stream of a client has one.
 pub(crate) const RECHECK: Duration = Duration::from_secs(10);
 
 /// The pause before a new attempt to subscribe.
@@ -77,7 +77,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         let mut waiters = self.waiters.lock();
-        // One reference is of this waiter, and one of the map.
+        // This waiter holds one reference, and the map the other.
         if Arc::strong_count(&self.notify) == 2 {
             waiters.remove(&self.name);
         }
@@ -114,9 +114,11 @@ async fn listen(connection: Arc<Connection>, channel: String, waiters: Arc<Waite
                 while let Some(message) = messages.next().await {
                     waiters.wake(message.get_payload_bytes());
                 }
-                tracing::debug!("the subscription to Redis has ended, and begins again");
+                tracing::debug!("Redis subscription ended; subscribing again");
             }
-            Err(error) => tracing::debug!(%error, "cannot subscribe to changes in Redis"),
+            Err(error) => {
+                tracing::debug!(%error, "could not subscribe to changes in Redis; retrying");
+            }
         }
         sleep(PAUSE).await;
     }

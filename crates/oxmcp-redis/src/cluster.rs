@@ -1,4 +1,4 @@
-//! Redis as a cluster of nodes: its keys, its prefix, and the facts that nodes compare.
+//! Implementation of `Cluster` for Redis: shared keys, the prefix, and the facts that nodes compare.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{scripts::millis, store::Redis};
 /// The kind of these values.
 const FACT: &str = "fact of a node";
 
-/// The time for which a fact of a node is known to the others. Nodes repeat it.
+/// The time for which a fact of a node is stored. Nodes renew it.
 const LASTS: Duration = Duration::from_secs(60);
 
 impl Cluster for Redis {

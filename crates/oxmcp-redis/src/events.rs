@@ -29,28 +29,26 @@ const LOST_LEASE: i64 = -1;
 const ENDED: i64 = -2;
 const TOO_MANY: i64 = -3;
 
-/// The most streams of a session, including those that have ended and can still be replayed: of these the oldest are evicted.
+/// The most streams of a session, including those that have ended and can still be replayed. Of the ended ones, the oldest are
+/// evicted.
 const MAX_STREAMS: usize = 1024;
 
-/// The time for which the streams of a session are known that has no record here: those of other sessions are known as long as their
-/// session is.
+/// The time for which streams are kept if their session has no record here. Other streams are kept as long as their session.
 const STREAM_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time for which a waiter is told of changes. A waiter that continues to wait renews it before.
+/// The time for which a waiter is notified of changes. A waiter that still waits renews it before.
 const WATCHED: Duration = RECHECK.saturating_mul(2);
 
-/// The most events that are read at once, whatever the caller asks for, since each may be large.
+/// The most events that are read at once, even if the caller asks for more, since each may be large.
 const MAX_AFTER: usize = 4096;
 
 fn number(number: i64) -> Result<u64> {
     match number {
-        ENDED => Err(Error::internal(
-            "the stream has ended, and takes no more events",
-        )),
+        ENDED => Err(Error::internal("cannot add events: the stream has ended")),
         TOO_MANY => Err(Error::limit(format!(
-            "the session has {MAX_STREAMS} streams that have not ended"
+            "too many open streams: the session has {MAX_STREAMS}"
         ))),
-        _ => u64::try_from(number).map_err(|_| Error::internal("Redis has counted wrongly")),
+        _ => u64::try_from(number).map_err(|_| Error::internal("unexpected number from Redis")),
     }
 }
 
@@ -80,7 +78,10 @@ impl EventStore for Redis {
         for data in write.events.iter() {
             let kept = self.values.encode(EVENT, &events, &data)?;
             if kept.len() > self.max_stream_bytes {
-                return Err(Error::limit("an event is larger than a stream may be"));
+                return Err(Error::limit(format!(
+                    "event is too large: the limit is {} bytes; raise `max_stream_bytes` of the store",
+                    self.max_stream_bytes
+                )));
             }
             script.arg(kept);
         }
@@ -118,7 +119,7 @@ impl EventStore for Redis {
         script.arg(stream).arg(index).arg(millis(WATCHED));
         let mut known = None;
         loop {
-            // Enabled before Redis is asked, so that a change in between is not missed.
+            // Enabled before the query, so that a change in between is not missed.
             let mut change = pin!(waiter.changed());
             change.as_mut().enable();
             let epoch: Option<u64> = self.connection.invoke(&script).await?;
@@ -127,7 +128,7 @@ impl EventStore for Redis {
                 return Ok(());
             }
             known = epoch;
-            // In either case Redis is asked again.
+            // In either case the query is repeated.
             let _ = timeout(RECHECK, change).await;
         }
     }

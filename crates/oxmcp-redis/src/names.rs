@@ -1,9 +1,9 @@
-//! Names of keys and channels. Ids and owners are secrets, so the names contain their hashes.
+//! Names of keys and channels. IDs and owners are secrets, so the names contain only their hashes.
 
 use oxmcp::store::hashed;
 
-/// The names under one prefix. The keys that a script needs together have the same hash tag, the text in braces, so that they are
-/// on one node, also behind a proxy for clusters: the keys of all tasks, and those of one session.
+/// The names under one prefix. The keys that a script needs together have the same hash tag (the text in braces), so that they are
+/// on one node, also behind a cluster proxy: the keys of all tasks, and those of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     prefix: String,
@@ -59,7 +59,7 @@ impl Names {
         format!("{}:principal:{hash}", self.tag)
     }
 
-    /// The hash that stands for the id of a session.
+    /// The hash of a session ID, as it occurs in names.
     pub(crate) fn session_hash(id: &str) -> String {
         hashed(&["session ", id].concat())
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_show_no_secret_and_are_in_one_place() {
+    fn key_names_hide_secrets_and_share_a_slot() {
         let names = Names::new("shop");
         let session = names.of_session("secret");
         let record = session.record();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_cannot_end_its_tag() {
+    fn prefix_cannot_close_its_hash_tag() {
         assert_eq!(Names::new("a}{b%").tasks(), "{a%7D%7Bb%25}:tasks");
     }
 }

@@ -1,4 +1,4 @@
-//! Lua scripts, whose changes are atomic and use the time of Redis; and numbers for them.
+//! Lua scripts, whose changes are atomic and use the clock of Redis, and conversion of durations for them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).map_or(FOREVER_MS, |it| it.min(FOREVER_MS))
 }
 
-/// A script, which Redis knows by its hash once it has run it.
+/// A script. Once Redis has run it, Redis knows it by its hash.
 pub(crate) struct Script {
     code: &'static str,
     hash: String,
@@ -53,8 +53,8 @@ impl Invocation {
         &self.by_hash
     }
 
-    /// The command that runs the script by its code, so that Redis knows it. In a cluster it goes to the one node that does not
-    /// know it.
+    /// The command that runs the script by its code, so that Redis knows it afterwards. In a cluster it goes to the one node that
+    /// does not know it.
     pub(crate) fn by_code(&self) -> Cmd {
         let mut command = redis::cmd("EVAL");
         command.arg(self.code);

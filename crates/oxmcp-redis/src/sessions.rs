@@ -1,8 +1,9 @@
 //! Sessions in Redis: a hash for each session, whose fields change independently. It has a field for the initial record of the
 //! client, which never changes, and one for each setting and for each resource that the client watches.
 //!
-//! Sessions are counted in sorted sets by their expiry, which in a cluster are in another slot than the session. So a session is
-//! counted before it is created, and until after it is over: a failure in between leaves a count that expires with its session.
+//! Sessions are counted in sorted sets by their expiry. In a cluster these are in another slot than the session, so a session is
+//! counted before it is created, and removed from the count after it ends: a failure in between leaves a count that expires with
+//! its session.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -47,7 +48,7 @@ const MAX_RECORD: usize = 256 << 10;
 const MAX_FIELDS: usize = 10_000;
 
 impl Redis {
-    /// The fields of a record, those of its URIs among them, which change independently.
+    /// The fields of a record, including those of its URIs, which change independently.
     fn session_fields(
         &self,
         key: &str,
@@ -56,7 +57,9 @@ impl Redis {
         let watched = std::mem::take(&mut record.subscribed);
         let json = serde_json::to_vec(&record).map_err(unwritable)?;
         if json.len() > MAX_RECORD || watched.len() > MAX_FIELDS {
-            return Err(Error::limit("the client says more of itself than is kept"));
+            return Err(Error::limit(format!(
+                "session record is too large: the limit is {MAX_RECORD} bytes and {MAX_FIELDS} resource subscriptions"
+            )));
         }
         let mut fields = vec![(
             RECORD_FIELD.to_owned(),
@@ -130,10 +133,10 @@ fn uri_field(uri: &str) -> String {
 }
 
 fn unwritable(error: serde_json::Error) -> Error {
-    Error::internal("a session cannot be written").with_source(error)
+    Error::internal("could not serialize a session").with_source(error)
 }
 
-/// A record that is JSON, and no session, may be one of a newer release.
+/// A record that is valid JSON, but not a session, may come from a newer release.
 fn unreadable(error: serde_json::Error) -> Undecoded {
     let is_damaged = error.is_syntax() || error.is_eof();
     let why = match is_damaged {
@@ -198,7 +201,8 @@ impl SessionStore for Redis {
         };
         let version = fields.get("version").and_then(|it| str::from_utf8(it).ok());
         let version = version.and_then(|it| it.parse().ok());
-        let version = version.ok_or_else(|| Error::internal("a session has no version"))?;
+        let version = version
+            .ok_or_else(|| Error::internal("could not read a session: it has no version"))?;
         Ok(Some(StoredSession::new(record, version)))
     }
 
@@ -220,7 +224,7 @@ impl SessionStore for Redis {
             None => Ok(None),
             Some(version) => {
                 let version = u64::try_from(version);
-                let too_many = |_| Error::limit("the session watches too many resources already");
+                let too_many = |_| Error::limit("too many resource subscriptions in one session");
                 version.map(Some).map_err(too_many)
             }
         }
@@ -238,7 +242,7 @@ impl SessionStore for Redis {
         let counted = self.connection.invoke::<()>(count.arg(millis(lasts))).await;
         if let Err(error) = counted {
             // The next touch counts the session again.
-            tracing::debug!(%error, "a session is not counted for a while");
+            tracing::debug!(%error, "could not count a session; retrying when it is used next");
         }
         Ok(Some(version))
     }

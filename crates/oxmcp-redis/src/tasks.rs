@@ -1,5 +1,5 @@
-//! Tasks in Redis: a hash for each task, and sorted sets of all tasks, of those of each owner, and of the leases. Scripts make all
-//! changes, so that each change is atomic and uses the time of Redis.
+//! Tasks in Redis: a hash for each task, and sorted sets of all tasks, of each owner's tasks, and of the leases. Scripts make all
+//! changes, so that each change is atomic and uses the clock of Redis.
 
 use std::{pin::pin, time::Duration};
 
@@ -26,19 +26,19 @@ script!(LIST, "tasks/list.lua");
 const RECORD: &str = "task";
 const ID: &str = "id of a task";
 
-/// The most expired leases that are looked at.
+/// The most expired leases that are examined at once.
 const MOST_ORPHANS: usize = 1000;
 
 impl Redis {
     fn task_record(&self, key: &str, task: &TaskRecord) -> Result<Vec<u8>> {
         let json = serde_json::to_vec(task)
-            .map_err(|error| Error::internal("a task cannot be written").with_source(error))?;
+            .map_err(|error| Error::internal("could not serialize a task").with_source(error))?;
         self.values.encode(RECORD, key, &json)
     }
 
     fn task_id(&self, owner: &str, kept: &[u8]) -> Result<String> {
         let id = self.values.decode(ID, owner, kept)?;
-        String::from_utf8(id).map_err(|_| Error::internal("what Redis has is no id of a task"))
+        String::from_utf8(id).map_err(|_| Error::internal("could not read a task ID: damaged text"))
     }
 }
 
@@ -54,10 +54,8 @@ impl TaskStore for Redis {
         script.arg(self.max_tasks).arg(self.max_tasks_each);
         match self.connection.invoke::<String>(&script).await?.as_str() {
             "created" => Ok(()),
-            "full" => Err(Error::limit(
-                "there are too many tasks already; wait for some to expire",
-            )),
-            _ => Err(Error::internal("there is a task of this id already")),
+            "full" => Err(Error::limit("too many tasks; wait until some expire")),
+            _ => Err(Error::internal("task ID is already in use")),
         }
     }
 
@@ -72,7 +70,7 @@ impl TaskStore for Redis {
         };
         let json = self.values.decode(RECORD, &key, &record)?;
         let task = serde_json::from_slice(&json).map_err(|error| {
-            Error::internal("a task cannot be read: a newer release may have written it")
+            Error::internal("could not read a task: a newer release may have written it")
                 .with_source(error)
         })?;
         Ok(Some(StoredTask::new(task, revision, epoch)))
@@ -126,7 +124,7 @@ impl TaskStore for Redis {
         let found: Vec<Vec<u8>> = self.connection.invoke(&script).await?;
         let ids = found.iter().map(|id| self.task_id(&owner, id));
         let mut ids = ids.collect::<Result<Vec<_>>>()?;
-        // Sealed ids have no order, so all ids of an owner are read, which are at most `max_tasks_each`.
+        // Sealed IDs have no order, so all IDs of an owner are read, at most `max_tasks_each`.
         ids.retain(|id| after.is_none_or(|after| id.as_str() > after));
         ids.sort_unstable();
         ids.truncate(limit);
@@ -139,13 +137,13 @@ impl TaskStore for Redis {
         command.arg(&key).arg("revision");
         let waiter = self.changes.to(&key);
         loop {
-            // Enabled before Redis is asked, so that a change in between is not missed.
+            // Enabled before the query, so that a change in between is not missed.
             let mut change = pin!(waiter.changed());
             change.as_mut().enable();
             if self.connection.run::<Option<u64>>(&command).await? != Some(revision) {
                 return Ok(());
             }
-            // In either case Redis is asked again.
+            // In either case the query is repeated.
             let _ = timeout(RECHECK, change).await;
         }
     }

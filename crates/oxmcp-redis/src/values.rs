@@ -1,4 +1,4 @@
-//! Encoding of stored values: sealed for their place, or plain if that was chosen.
+//! Encoding of stored values: sealed and bound to their key in Redis, or plain if that was chosen.
 
 use std::{
     fmt,
@@ -24,7 +24,7 @@ pub(crate) struct Values {
 }
 
 enum Form {
-    /// Neither keys nor plain values were chosen: no value can be stored.
+    /// Neither keys nor `plaintext` were set: no value can be stored.
     Unknown,
     Sealed(StoreKeys),
     Plain,
@@ -38,7 +38,7 @@ impl Values {
         }
     }
 
-    /// The keys, also if they seal no values.
+    /// The keys, even if values are plain.
     pub(crate) fn keys(&self) -> &SharedKeys {
         &self.keys
     }
@@ -59,7 +59,7 @@ impl Values {
         }
     }
 
-    /// Encodes a value for a place, which is its kind and its key.
+    /// Encodes a value for a place, which consists of its kind and its key.
     pub(crate) fn encode(&self, kind: &str, key: &str, value: &[u8]) -> Result<Vec<u8>> {
         Ok(match self.form() {
             Form::Unknown => return Err(without_keys()),
@@ -80,15 +80,15 @@ impl Values {
                 }),
             (Form::Plain, [PLAIN, plain @ ..]) => Ok(plain.to_vec()),
             (Form::Sealed(_), [PLAIN, ..]) => Err(failure::unusable(
-                "what Redis has is not sealed, and this process has keys: all processes need the same keys, or all `.plaintext()`",
+                "value in Redis is not encrypted, but this process has keys; use the same keys in all processes, or `.plaintext()` in all",
             )
             .into()),
             (Form::Plain, [SEALED, ..]) => Err(failure::unusable(
-                "what Redis has is sealed, and this process has no keys: give it those of the others by `.keys(…)`",
+                "value in Redis is encrypted, but this process has no keys; pass the keys of the other processes to `.keys(…)`",
             )
             .into()),
             _ => Err(Undecoded {
-                error: Error::internal("what Redis has is none of this store's values"),
+                error: Error::internal("unexpected value in Redis: not written by this store"),
                 is_damaged: true,
             }),
         }
@@ -99,7 +99,7 @@ impl Values {
 #[derive(Debug)]
 pub(crate) struct Undecoded {
     pub(crate) error: Error,
-    /// Whether no process can decode the value, whatever its keys are.
+    /// Whether no process can decode the value, regardless of its keys.
     pub(crate) is_damaged: bool,
 }
 
@@ -124,8 +124,8 @@ fn place<'a>(kind: &'a str, key: &'a str) -> [&'a [u8]; 2] {
 
 fn without_keys() -> Error {
     failure::unusable(
-        "the store has no keys: write `Redis::connect(url).await?.keys([StateKey::from_base64(text)?])`, where `openssl rand -base64 32` makes the text, \
-         which is the same for all processes; or `.plaintext()`, where Redis may see all that is kept",
+        "store has no keys; call `.keys([StateKey::from_base64(text)?])` with the output of `openssl rand -base64 32`, the same in \
+         all processes, or `.plaintext()` to store data unencrypted",
     )
 }
 

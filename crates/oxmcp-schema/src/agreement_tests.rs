@@ -130,7 +130,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_read_or_accepted_in_one_walk_is_valid(schema in schema(), json in object()) {
+    fn values_accepted_in_one_pass_are_valid(schema in schema(), json in object()) {
         let Ok(schema) = Schema::from_json(schema) else { return Ok(()) };
         prop_assert!(is_read_as_it_would_be::<Value>(&schema, &json), "{schema:?} {json}");
         prop_assert!(is_read_as_it_would_be::<Typed>(&schema, &json), "{schema:?} {json}");

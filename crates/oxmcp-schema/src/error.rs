@@ -1,11 +1,11 @@
-//! Error of a schema that cannot be used.
+//! The error of a schema that cannot be used.
 
 use std::{error::Error, fmt};
 
 /// Result of building a schema.
 pub(crate) type Result<T, E = SchemaError> = std::result::Result<T, E>;
 
-/// Reason why a schema cannot be used: it is invalid, or larger than the limits.
+/// The reason why a schema cannot be used: it is invalid, or exceeds the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaError {
     message: String,
@@ -27,13 +27,13 @@ impl SchemaError {
         }
     }
 
-    /// The description of the error, with its position.
+    /// Returns the description of the error, with its position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether the schema exceeds the limits of this crate in depth or size; otherwise it is
+    /// Returns whether the schema exceeds the limits of this crate in depth or size; otherwise it is
     /// invalid.
     #[must_use]
     pub fn is_limit(&self) -> bool {

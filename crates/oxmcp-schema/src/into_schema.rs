@@ -9,18 +9,18 @@ use crate::{
 
 /// A type that can be converted to a schema: a [`Schema`], a [`serde_json::Value`], or JSON text.
 ///
-/// A `Schema` and text (a string or a [`RawValue`]) keep the order of their members. A `Value` is already sorted by
-/// name: `json!({"properties": {"b": {}, "a": {}}})` lists `a` first, and models read from the top.
+/// A `Schema` and text (a string or a [`RawValue`]) keep the order of their members. A `Value` is sorted by name:
+/// `json!({"properties": {"b": {}, "a": {}}})` lists `a` first, and models read from the top.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no JSON Schema",
+    message = "`{Self}` is not a JSON Schema",
     label = "not a schema",
-    note = "give a `Schema`, as `Schema::of::<T>()` and `Schema::of_output::<T>()` are, a `serde_json::Value`, or JSON text"
+    note = "use a `Schema`, such as `Schema::of::<T>()` or `Schema::of_output::<T>()`, a `serde_json::Value`, or JSON text"
 )]
 pub trait IntoSchema {
     /// Converts the value to a schema.
     ///
     /// # Errors
-    /// If it is no valid schema: see [`Schema::from_json`].
+    /// If it is not a valid schema: see [`Schema::from_json`].
     fn into_schema(self) -> Result<Schema, SchemaError>;
 }
 
@@ -63,7 +63,7 @@ impl IntoSchema for Box<RawValue> {
 impl IntoSchema for &str {
     fn into_schema(self) -> Result<Schema> {
         let text: &RawValue = serde_json::from_str(self)
-            .map_err(|error| SchemaError::invalid(format!("the schema cannot be read: {error}")))?;
+            .map_err(|error| SchemaError::invalid(format!("cannot parse the schema: {error}")))?;
         Schema::from_raw(text)
     }
 }

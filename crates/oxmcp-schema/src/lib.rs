@@ -1,4 +1,4 @@
-//! [JSON Schema](https://json-schema.org): inference from types, customisation, serialization, and validation.
+//! [JSON Schema](https://json-schema.org): inference from types, customization, serialization, and validation.
 //!
 //! ```
 //! use oxmcp_schema::{JsonSchema, Schema};

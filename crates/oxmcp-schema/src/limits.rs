@@ -1,4 +1,4 @@
-//! Limits on the size of schemas, which also come from peers, and whose processing is recursive.
+//! Limits on the size of schemas: they may come from peers, and processing them is recursive.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub(crate) fn check(schema: &Value) -> Result<()> {
         };
         if expansion.of(schema) >= MAX_EXPANSION {
             return Err(SchemaError::limit(format!(
-                "the schema refers to parts of itself so often that it stands for more than {MAX_EXPANSION} subschemas"
+                "the schema is too large: its references expand to more than {MAX_EXPANSION} subschemas"
             )));
         }
     }
@@ -57,17 +57,17 @@ impl Measure {
         }
         if depth > MAX_DEPTH {
             return Err(SchemaError::limit(format!(
-                "the schema nests deeper than {MAX_DEPTH} levels"
+                "the schema is nested more than {MAX_DEPTH} levels deep"
             )));
         }
         if self.values > MAX_VALUES {
             return Err(SchemaError::limit(format!(
-                "the schema consists of more than {MAX_VALUES} JSON values"
+                "the schema is too large: it has more than {MAX_VALUES} JSON values"
             )));
         }
         if self.pointers > MAX_POINTERS {
             return Err(SchemaError::limit(format!(
-                "the names in the schema are so long that the ways to its parts take more than {MAX_POINTERS} bytes"
+                "the names in the schema are too long: the JSON Pointers to its parts exceed {MAX_POINTERS} bytes"
             )));
         }
         match value {

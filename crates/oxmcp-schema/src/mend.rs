@@ -1,7 +1,7 @@
-//! Mending arguments that models often write slightly wrong: null for a value to be left out, and JSON within a string.
+//! Repair of common mistakes of models in arguments: null for a value to be left out, and JSON within a string.
 //!
-//! Only values that the validator refused are changed, and the result counts only if all of it is valid. So a value that
-//! has a meaning keeps it: a string stays a string wherever the schema accepts one.
+//! Only values that the validator refused are changed, and only if the whole result is valid. So a valid value keeps its
+//! meaning: a string stays a string wherever the schema accepts one.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     full::{nodes::Validator, run::BudgetExceeded},
 };
 
-/// The maximum number of times that the rest is validated after changes.
+/// The maximum number of validations after changes.
 const MAX_ROUNDS: usize = 4;
 /// The maximum number of changes in one value.
 const MAX_CHANGES: usize = 64;
@@ -36,7 +36,7 @@ pub enum Change {
     NullLeftOut,
     /// A string was read as JSON.
     StringRead,
-    /// A value that stands for no members was made an empty object.
+    /// A value that means "no members" was replaced by an empty object.
     EmptyObject,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn mend(validator: &Validator, value: Text<'_>) -> Option<Mended> {
     None
 }
 
-/// Whether a value stands for no members: what some languages and models write for an empty object.
+/// Whether a value means "no members": some languages and models write it for an empty object.
 fn is_nothing(value: Text<'_>) -> bool {
     let text = value.get();
     let inner = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
@@ -116,7 +116,7 @@ fn is_member(value: &Value, pointer: &str) -> bool {
     parent.is_some_and(Value::is_object)
 }
 
-/// The JSON in a string, if it is no string itself.
+/// The JSON in a string, if it is not a string itself.
 fn read(text: &str) -> Option<String> {
     let json: &serde_json::value::RawValue = serde_json::from_str(text).ok()?;
     let text = Text::from(json);

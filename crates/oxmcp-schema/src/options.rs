@@ -26,8 +26,8 @@ use crate::{
 /// # Ok::<(), oxmcp_schema::SchemaError>(())
 /// ```
 ///
-/// There is a method for each common option; [`schema`](Self::schema) sets any other keyword. Errors, such as a
-/// property that does not exist or a limit that is no number, are reported when the schema is used.
+/// Each common option has a method; [`schema`](Self::schema) sets any other keyword. Errors, such as a property that does
+/// not exist or a limit that is not a number, are reported when the schema is used.
 #[derive(Debug)]
 #[must_use = "options are returned from the closure that they were given to"]
 pub struct SchemaOptions {
@@ -95,7 +95,7 @@ impl SchemaOptions {
             .get_mut("items")
             .filter(|items| items.is_object())
         else {
-            return self.failed("there are no items: this is no array");
+            return self.failed("cannot set options for items: not an array");
         };
         let schema = items.take();
         let (schema, is_required) = self.within(schema, "items", options);
@@ -124,7 +124,7 @@ impl SchemaOptions {
         )
     }
 
-    /// Sets the value that is used if none is sent. This is a hint: the type decides the actual behaviour.
+    /// Sets the value that is used if none is sent. This is a hint: the type decides the actual behavior.
     pub fn default(self, value: impl Into<Value>) -> Self {
         self.keyword("default", value)
     }
@@ -137,12 +137,12 @@ impl SchemaOptions {
         )
     }
 
-    /// Sets the least number that is accepted.
+    /// Sets the smallest number that is accepted.
     pub fn minimum(self, limit: impl Into<Value>) -> Self {
         self.keyword("minimum", limit)
     }
 
-    /// Sets the greatest number that is accepted.
+    /// Sets the largest number that is accepted.
     pub fn maximum(self, limit: impl Into<Value>) -> Self {
         self.keyword("maximum", limit)
     }
@@ -173,13 +173,13 @@ impl SchemaOptions {
         self
     }
 
-    /// Makes the property optional. The type must be able to do without it.
+    /// Makes the property optional. The type must accept objects without it.
     pub fn optional(mut self) -> Self {
         self.is_required = Some(false);
         self
     }
 
-    /// Refuses members that are not properties, with a message that lists the properties. This detects misspelt
+    /// Refuses members that are not properties, with a message that lists the properties. This detects misspelled
     /// names of optional properties.
     pub fn deny_unknown(self) -> Self {
         self.keyword("additionalProperties", false)
@@ -199,7 +199,7 @@ impl SchemaOptions {
     /// ```
     pub fn schema(mut self, keywords: impl Into<Value>) -> Self {
         let Value::Object(keywords) = keywords.into() else {
-            return self.failed("the keywords of a schema come in an object");
+            return self.failed("the keywords of a schema must be an object");
         };
         for (keyword, value) in keywords {
             self = self.keyword(&keyword, value);
@@ -287,14 +287,14 @@ impl SchemaOptions {
         let names = order::property_names(&self.schema);
         let name = quote_text(name);
         if names.is_empty() {
-            return format!("there is no property {name}; there are none here");
+            return format!("unknown property {name}: this schema has no properties");
         }
         let hint = match nearest(name.trim_matches('"'), names.iter().copied()) {
-            Some(near) => format!(", did you mean {}?", quote_text(near)),
+            Some(near) => format!("; did you mean {}?", quote_text(near)),
             None => String::new(),
         };
         let known = list(names.into_iter().map(quote_text));
-        format!("there is no property {name}{hint} (the properties are {known})")
+        format!("unknown property {name}{hint} (properties: {known})")
     }
 
     fn failed(mut self, message: &str) -> Self {

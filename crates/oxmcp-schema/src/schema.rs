@@ -34,8 +34,8 @@ use crate::{
 ///
 /// Schemas that are inferred from types use only features that clients and models understand: nested types are inlined
 /// (only recursive ones are references, to `$defs`), formats are those of the specification, doc comments are
-/// descriptions, properties come in the order of the fields. An `Option` is an optional property; null is accepted for
-/// it as well, though the schema does not say so, since models do send it.
+/// descriptions, properties come in the order of the fields. An `Option` is an optional property. Null is accepted for it as
+/// well, since models send it, but the schema does not advertise that.
 ///
 /// `format` is a hint for the reader of the schema, in every dialect, and is not validated. Use a `pattern` instead,
 /// which is a regular expression of ECMAScript. It supports look-around, but no references to its groups; of the
@@ -67,13 +67,13 @@ struct Inner {
 }
 
 impl Schema {
-    /// The schema of the JSON that is deserialized into a `T`, for the input of a tool.
+    /// Returns the schema of the JSON that is deserialized into a `T`, for the input of a tool.
     #[must_use]
     pub fn of<T: JsonSchema + ?Sized>() -> Self {
         Self::trusted(infer::<T>(Direction::Input))
     }
 
-    /// The schema of the JSON that a `T` serializes to, for the output of a tool.
+    /// Returns the schema of the JSON that a `T` serializes to, for the output of a tool.
     ///
     /// It differs from [`of`](Self::of) if serde does: a field with a default is optional in the input, but always
     /// present in the output.
@@ -82,21 +82,21 @@ impl Schema {
         Self::trusted(infer::<T>(Direction::Output))
     }
 
-    /// The schema of an object without members, for tools that take no arguments.
+    /// Creates the schema of an object without members, for tools that take no arguments.
     #[doc(hidden)]
     #[must_use]
     pub fn empty_object() -> Self {
         Self::trusted(json!({"type": "object", "additionalProperties": false}))
     }
 
-    /// The schema that accepts every object.
+    /// Creates the schema that accepts every object.
     #[doc(hidden)]
     #[must_use]
     pub fn any_object() -> Self {
         Self::trusted(json!({"type": "object"}))
     }
 
-    /// Creates a schema from a handwritten one. It validates exactly as it is written. Its members are sorted by name, which
+    /// Creates a schema from a JSON value. It validates exactly as written. Its members are sorted by name, which
     /// [`from_raw`](Self::from_raw) avoids.
     ///
     /// The dialect is the one that `$schema` names: 2020-12 (also the default), 2019-09, draft-07, draft-06 or
@@ -118,7 +118,7 @@ impl Schema {
     ///
     /// let text = r#"{"type": "object", "properties": {"b": {"type": "number"}, "a": {"type": "number"}}}"#;
     /// assert_eq!(Schema::from_raw(serde_json::from_str(text)?)?.as_raw().get(), text);
-    /// // A string is read as JSON, too, wherever a schema is taken.
+    /// // A string is read as JSON, too, wherever a schema is expected.
     /// assert_eq!(text.into_schema()?.as_raw().get(), text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -127,11 +127,11 @@ impl Schema {
     /// As [`from_json`](Self::from_json).
     pub fn from_raw(schema: &RawValue) -> Result<Self> {
         let value = serde_json::from_str(schema.get())
-            .map_err(|error| SchemaError::invalid(format!("the schema cannot be read: {error}")))?;
+            .map_err(|error| SchemaError::invalid(format!("cannot parse the schema: {error}")))?;
         Self::checked(value, schema.get().to_owned())
     }
 
-    /// The same schema with [options](SchemaOptions), which add information that the type cannot express.
+    /// Returns the schema with [options](SchemaOptions), which add information that the type cannot express.
     ///
     /// # Errors
     /// If an option names a property that does not exist, or makes the schema invalid.
@@ -141,19 +141,19 @@ impl Schema {
         Self::checked(schema, text)
     }
 
-    /// The schema as it is sent, serialized once.
+    /// Returns the schema as it is sent, serialized once.
     #[must_use]
     pub fn as_raw(&self) -> &RawValue {
         &self.0.text
     }
 
-    /// The schema in the form in which hosts accept it, as the list of a server's tools shows it.
+    /// Returns the schema in the form that hosts accept, in which a server lists its tools.
     ///
-    /// The APIs of models support a part of JSON Schema, and many refuse all tools of a host because of one schema. So the
-    /// forms of an enum at the root are merged into one object: it has the properties of all forms, requires those that all
-    /// require, and describes which belong together. `properties` is never missing at the root, nor `items` in an array. The
-    /// result accepts all values that the schema accepts, and can accept more. A schema that has these properties already is
-    /// returned as it is.
+    /// Model APIs support only a part of JSON Schema, and many refuse all tools of a host because of one schema. So the variants
+    /// of an enum at the root are merged into one object: it has the properties of all variants, requires those that all of them
+    /// require, and describes which belong together. The root always has `properties`, and an array always has `items`. The
+    /// result accepts all values that the schema accepts, and may accept more. A schema that has this form already is returned
+    /// unchanged.
     ///
     /// ```
     /// #[derive(serde::Deserialize, oxmcp_schema::JsonSchema)]
@@ -179,13 +179,13 @@ impl Schema {
         }
     }
 
-    /// The schema as a value. Its maps are sorted by name.
+    /// Returns the schema as a value. Its maps are sorted by name.
     #[must_use]
     pub fn to_value(&self) -> Value {
         order::without_marks(&self.0.marked)
     }
 
-    /// Whether an object has members that are no properties of the schema.
+    /// Returns whether an object has members that are not properties of the schema.
     #[doc(hidden)]
     #[must_use]
     pub fn has_others(&self, object: Text<'_>) -> bool {
@@ -236,7 +236,7 @@ impl Schema {
         write::write(check, value)
     }
 
-    /// The same value with a few changes, if it is valid then: see [`mend`](crate::mend). Call it for invalid values only.
+    /// Returns the value with a few changes that make it valid: see [`mend`](crate::mend). Call it only for invalid values.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -255,7 +255,7 @@ impl Schema {
             Ok(instance) => messages::explain(full, &instance, text.len()),
             Err(error) => Err(Violations::one(
                 "",
-                format!("the value cannot be read: {error}"),
+                format!("cannot parse the value: {error}"),
             )),
         }
     }
@@ -270,17 +270,17 @@ impl Schema {
         full.as_ref().map_err(String::as_str)
     }
 
-    /// Refuses a schema that cannot be that of arguments, which are an object in every revision.
+    /// Checks that the schema can describe arguments, which are an object in every revision.
     ///
     /// # Errors
-    /// If the schema is not of `type: object`; the message says how to correct that.
+    /// If the schema does not have `"type": "object"`; the message says how to correct that.
     #[doc(hidden)]
     pub fn ensure_object(&self) -> Result<()> {
         if self.is_object() {
             return Ok(());
         }
         Err(SchemaError::invalid(format!(
-            "the input of a tool is an object, and this schema accepts {}; use a struct with named fields (for a single value: with one field), or say \"type\": \"object\" in a schema written by hand",
+            "the input of a tool must be an object, but this schema accepts {}; use a struct with named fields, or set \"type\": \"object\" in a handwritten schema",
             expected(&self.0.marked)
         )))
     }
@@ -290,7 +290,7 @@ impl Schema {
         &self.0.marked
     }
 
-    /// Whether the root of the schema has the type `object`.
+    /// Returns whether the root of the schema has the type `object`.
     #[doc(hidden)]
     #[must_use]
     pub fn is_object(&self) -> bool {
@@ -327,7 +327,7 @@ impl Schema {
         }))
     }
 
-    /// Whether the fast check accepts the value; for tests.
+    /// Returns whether the fast check accepts the value; for tests.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     #[must_use]
@@ -342,7 +342,7 @@ impl Schema {
         acceptor.value(&self.0.fast) && !acceptor.has_unlisted_names
     }
 
-    /// The verdict of the full validator; for tests.
+    /// Returns the verdict of the full validator; for tests.
     #[cfg(any(test, fuzzing))]
     #[doc(hidden)]
     pub fn validate_by_full(&self, instance: &RawValue) -> Result<(), Violations> {
@@ -360,7 +360,7 @@ fn compile(schema: Value, length: usize) -> Result<Validator> {
     if let Err(violations) = messages::explain(&dialect.validator(), &schema, length) {
         let first = violations.iter().next().map(ToString::to_string);
         return Err(SchemaError::invalid(format!(
-            "this is no valid JSON Schema: {}",
+            "invalid JSON Schema: {}",
             first.unwrap_or_default()
         )));
     }

@@ -51,10 +51,10 @@ pub struct StringField {
 }
 
 impl StringFields {
-    /// The fields of an object with this schema, in the order of their declaration.
+    /// Creates the fields of an object with this schema, in the order of their declaration.
     ///
     /// # Errors
-    /// If the schema is not that of a struct with named fields, or a field cannot be read from a string. The message
+    /// If the schema does not describe a struct with named fields, or a field cannot be read from a string. The message
     /// says how to correct that.
     pub fn new(schema: Schema) -> Result<Self> {
         Self::build(schema, false)
@@ -72,7 +72,7 @@ impl StringFields {
         let root = schema.marked();
         if !schema.is_object() || root.get("anyOf").is_some() {
             return Err(SchemaError::invalid(format!(
-                "arguments have names, and {} has none; use a struct with named fields (for a single value: with one field)",
+                "arguments need names, but this schema accepts {}; use a struct with named fields",
                 expected(root)
             )));
         }
@@ -88,12 +88,12 @@ impl StringFields {
         Ok(Self { schema, fields })
     }
 
-    /// The fields, in the order of their declaration.
+    /// Returns the fields, in the order of their declaration.
     pub fn iter(&self) -> impl Iterator<Item = &StringField> {
         self.fields.iter()
     }
 
-    /// Whether members are accepted that are no fields, as for maps.
+    /// Returns whether other members than the fields are accepted, as for maps.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let additional = self.schema.marked().get("additionalProperties");
@@ -138,7 +138,7 @@ impl StringFields {
             if !object.names.is_empty() {
                 json.push(b',');
             }
-            // Each member is on a line of its own, so that the line of a deserialization error identifies the member.
+            // Each member is on a separate line, so that the line of a deserialization error identifies the member.
             json.push(b'\n');
             write_string(&mut json, name);
             json.push(b':');
@@ -185,7 +185,7 @@ impl StringField {
         let kinds = Kinds::of(single);
         if kinds == Kinds::default() {
             return Err(SchemaError::invalid(format!(
-                "the field {} is {}, and all that comes is strings; let it be a String, a number, a bool, an enum without data, or an Option of these",
+                "the field {} cannot be read from a string, since it is {}; use a String, a number, a bool, an enum without data, or an Option of these",
                 quote_text(name),
                 expected(schema)
             )));
@@ -201,7 +201,7 @@ impl StringField {
         })
     }
 
-    /// Whether the field may have several strings.
+    /// Returns whether the field may have several strings.
     #[must_use]
     pub fn is_list(&self) -> bool {
         self.is_list
@@ -223,7 +223,7 @@ impl StringField {
     }
 
     /// Whether the field counts as left out. Many forms send fields that were not filled in as empty strings; if such a
-    /// string is no valid value, it counts as absent.
+    /// string is not a valid value, it counts as absent.
     fn is_left_out(&self, text: &str) -> bool {
         let is_value = self.is_list
             || self.kinds.has_strings()
@@ -242,7 +242,7 @@ pub struct StringObject {
 }
 
 impl StringObject {
-    /// The object as JSON.
+    /// Returns the object as JSON.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json

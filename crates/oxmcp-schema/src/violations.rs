@@ -49,20 +49,20 @@ impl Violations {
         }
     }
 
-    /// The violations, in the order in which the schema finds them. There is always at least one.
+    /// Returns the violations, in the order in which the schema finds them. There is always at least one.
     pub fn iter(&self) -> impl Iterator<Item = &Violation> {
         self.failures.iter()
     }
 }
 
 impl Violation {
-    /// The JSON Pointer of the offending value; empty for the root.
+    /// Returns the JSON Pointer of the offending value; empty for the root.
     #[must_use]
     pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// The error, and the accepted values.
+    /// Returns the error, and the accepted values.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -89,7 +89,7 @@ impl fmt::Display for Violations {
             failure.fmt(f)?;
         }
         if self.is_cut {
-            f.write_str("\nThere is more; mend these first.")?;
+            f.write_str("\nThere are more errors; fix these first.")?;
         }
         Ok(())
     }

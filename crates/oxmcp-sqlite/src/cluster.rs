@@ -1,4 +1,4 @@
-//! The store as a cluster of one node that restarts: its keys, and its bus in memory.
+//! Implementation of `Cluster` for a single node that restarts: its keys, and a bus in memory.
 
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
@@ -25,7 +25,7 @@ impl Cluster for Sqlite {
         self.keys.clone()
     }
 
-    /// There is nothing to compare with, since no other process has the file.
+    /// Nothing to compare with, since no other process can open the file.
     async fn compare(&self, _fact: &str, _value: &str) -> Result<Option<String>> {
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! Thread that owns the connection. Jobs that wait for it at the same time become one transaction.
+//! Thread that owns the connection. Jobs that are queued at the same time become one transaction.
 
 use std::{
     array,
@@ -25,11 +25,11 @@ use crate::{
 /// The most jobs that may wait, and that become one transaction. Each may have a message of the largest size.
 const QUEUE: usize = 64;
 
-/// A job that uses the connection, within a transaction. It returns a callback that is told how the transaction ended.
+/// A job that uses the connection, within a transaction. It returns a callback that gets the outcome of the transaction.
 type Job = Box<dyn FnOnce(&Connection) -> Answer + Send>;
 type Answer = Box<dyn FnOnce(Option<&rusqlite::Error>)>;
 
-/// An open database. The thread ends, and closes the file, when the last of its owners is dropped.
+/// An open database. When its last owner is dropped, the thread ends and closes the file.
 #[derive(Debug)]
 pub(crate) struct Database {
     jobs: mpsc::Sender<Job>,
@@ -37,7 +37,7 @@ pub(crate) struct Database {
     changes: Arc<Changes>,
 }
 
-/// The number of groups in which waiters are woken. A waiter that is woken without a change asks the database once.
+/// The number of groups in which waiters are woken. A waiter that is woken without a change queries the database once more.
 const GROUPS: usize = 64;
 
 /// The handles that wake waiters for changes.
@@ -65,7 +65,7 @@ impl Database {
             .name("oxmcp-sqlite".to_owned())
             .spawn(move || match schema::open(&path, begun) {
                 Ok(connection) => {
-                    // This fails if the caller of `open` has given up: then the queue is closed, too.
+                    // This fails if the caller of `open` is gone. Then the queue is closed, too.
                     let _ = opened.send(Ok(()));
                     serve(&connection, queue);
                 }
@@ -87,8 +87,8 @@ impl Database {
         &self.changes
     }
 
-    /// Runs a job, and returns when its writes are on the disk. A job that fails has written nothing. If the future is dropped, the
-    /// job is still done once it is in the queue.
+    /// Runs a job, and returns when its writes are on the disk. A job that fails has written nothing. If the future is dropped, a
+    /// queued job is still run.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
@@ -96,7 +96,7 @@ impl Database {
         self.run_then(job, || {}).await
     }
 
-    /// Runs a job, like [`run`](Self::run), that changes the data of this name. Its waiters are woken, also if the future was
+    /// Runs a job, like [`run`](Self::run), that changes the data of this name, and wakes the waiters, even if the future was
     /// dropped.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
@@ -122,7 +122,7 @@ impl Database {
                     None => outcome.map_err(Error::from),
                 };
                 then();
-                // The caller may have gone.
+                // The caller may be gone.
                 let _ = answer.send(outcome);
             })
         });
@@ -175,15 +175,15 @@ fn serve(connection: &Connection, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-/// Runs jobs as one transaction, and answers them when it has ended.
+/// Runs jobs as one transaction, and sends their outcomes when it has ended.
 fn transact(connection: &Connection, batch: Vec<Job>) {
     let begun = execute(connection, "BEGIN");
     let answers: Vec<_> = batch.into_iter().map(|job| job(connection)).collect();
-    // If the disk is full, SQLite may have rolled back already, and then there is nothing to commit.
+    // If the disk is full, SQLite may have rolled back already, so there is nothing to commit.
     let ended = begun.and_then(|()| execute(connection, "COMMIT"));
     let failed = ended.err();
     if let Some(error) = &failed {
-        tracing::warn!(%error, "the store in SQLite could not commit");
+        tracing::warn!(%error, "could not commit to SQLite");
         if !connection.is_autocommit() {
             let _ = execute(connection, "ROLLBACK");
         }
@@ -193,7 +193,7 @@ fn transact(connection: &Connection, batch: Vec<Job>) {
     }
 }
 
-/// Runs a job atomically: all of it is done, or nothing.
+/// Runs a job atomically: completely or not at all.
 fn atomically<T>(
     connection: &Connection,
     job: impl FnOnce(&Connection) -> Result<T, Failure>,
@@ -216,11 +216,11 @@ fn uncommitted(error: &rusqlite::Error) -> Error {
     let code = error.sqlite_error().copied();
     let copy = code.map(|code| rusqlite::Error::SqliteFailure(code, Some(error.to_string())));
     copy.map_or_else(
-        || failure::io(io::ErrorKind::Other, "the store in SQLite has failed"),
+        || failure::io(io::ErrorKind::Other, "operation of the SQLite store failed"),
         failure::of_sqlite,
     )
 }
 
 fn ended() -> Error {
-    Error::closed("the store in SQLite has ended")
+    Error::closed("SQLite store is closed")
 }

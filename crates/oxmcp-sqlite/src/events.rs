@@ -15,7 +15,7 @@ use crate::{
     store::{Bounds, Sqlite},
 };
 
-/// The time for which a stream that has not ended is known without activity, for example one of a client that sleeps.
+/// The time for which an open stream is kept without activity, for example while the client's machine sleeps.
 const STREAM_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The most streams of a session, including those that have ended and can still be replayed.
@@ -59,7 +59,7 @@ impl Stream {
             .query_row([session], |row| row.get(0))?;
         if count >= MAX_STREAMS && !Self::forget_ended(db, session)? {
             return Err(Error::limit(format!(
-                "the session has {MAX_STREAMS} streams that have not ended"
+                "too many open streams: the session has {MAX_STREAMS}"
             ))
             .into());
         }
@@ -104,7 +104,7 @@ impl Stream {
     }
 }
 
-/// Removes events that are too old, and streams that are not needed any more.
+/// Removes events that are too old, and streams that are no longer needed.
 fn purge(db: &Connection, age: Duration, now: i64) -> rusqlite::Result<()> {
     let oldest = now.saturating_sub(millis(age));
     db.prepare_cached("DELETE FROM events WHERE added <= ?1")?
@@ -167,12 +167,16 @@ fn append(
         return Ok(None);
     }
     if stream.ended && !is_empty {
-        let message = "the stream has ended, and takes no more events";
+        let message = "cannot add events: the stream has ended";
         return Err(Error::internal(message).into());
     }
     for data in write.events.iter() {
         if data.len() > bounds.stream_bytes {
-            return Err(Error::limit("an event is larger than a stream may be").into());
+            return Err(Error::limit(format!(
+                "event is too large: the limit is {} bytes; raise `max_stream_bytes` of the store",
+                bounds.stream_bytes
+            ))
+            .into());
         }
         stream.last += 1;
         db.prepare_cached(
@@ -258,7 +262,7 @@ impl EventStore for Sqlite {
 
     async fn watch(&self, session: &str, stream: &str, index: u64) -> Result<()> {
         let (session, stream) = (hashed(session), stream.to_owned());
-        // Enabled before the database is asked, so that a change in between is not missed.
+        // Enabled before the query, so that a change in between is not missed.
         let mut change = pin!(self.database.changes().of(&session).notified());
         change.as_mut().enable();
         let job = move |db: &Connection| {

@@ -1,4 +1,4 @@
-//! Conversion of errors of SQLite to errors of the SDK. The messages say what to do, and show nothing of the data.
+//! Conversion of SQLite errors to SDK errors, whose messages say what to do and show none of the data.
 
 use std::io;
 
@@ -34,7 +34,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// An I/O error with this message: a client that gets the error learns no path.
+/// An I/O error with this message. Errors that clients get contain no path.
 pub(crate) fn io(kind: io::ErrorKind, message: impl Into<String>) -> Error {
     io::Error::new(kind, message.into()).into()
 }
@@ -44,17 +44,17 @@ pub(crate) fn of_sqlite(error: rusqlite::Error) -> Error {
     let (kind, message) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => (
             io::ErrorKind::StorageFull,
-            "the disk of the store is full: nothing more can be kept until there is room",
+            "disk of the store is full; free some space",
         ),
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => (
             io::ErrorKind::PermissionDenied,
-            "the file of the store cannot be written: its permissions, or those of its directory, forbid it",
+            "cannot write to the file of the store; check its permissions and those of its directory",
         ),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => (
             io::ErrorKind::InvalidData,
-            "the file of the store is damaged: restore it, or move it away and begin with an empty one",
+            "file of the store is damaged; restore it, or move it away to start with an empty one",
         ),
-        _ => (io::ErrorKind::Other, "the store in SQLite has failed"),
+        _ => (io::ErrorKind::Other, "operation of the SQLite store failed"),
     };
     io(kind, message).with_source(error)
 }

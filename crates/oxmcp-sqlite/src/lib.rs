@@ -1,4 +1,4 @@
-//! Stores of an MCP server in one SQLite file, for one process that restarts.
+//! Stores for an MCP server in one SQLite file, which keep sessions and tasks over restarts of its process.
 //!
 //! ```
 //! use oxmcp::{Server, http::StreamableHttp, tasks::Tasks};
@@ -11,7 +11,7 @@
 //! # let path = directory.join("state.db");
 //! let store = Sqlite::open(&path).await?;
 //! let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
-//! // Its sessions, their events and its tasks are in the file. Over stdio it is `Tasks::new(store)`.
+//! // Sessions, their events and tasks are in the file. Over stdio, write `Tasks::new(store)`.
 //! let endpoint = StreamableHttp::from(server).cluster(store);
 //! # drop(endpoint);
 //! # std::fs::remove_dir_all(directory).ok();
@@ -19,22 +19,11 @@
 //! # }
 //! ```
 //!
-//! Data that a store has acknowledged is on the disk: it outlives a crash of the program and of the machine. One thread writes, and
-//! operations that arrive at the same time become one commit. Only one process can open the file at a time; another one is refused.
-//! SQLite is compiled into this crate, and needs no library of the system.
+//! Acknowledged data is on the disk: it survives a crash of the program and of the machine. One thread writes, and concurrent
+//! operations become one commit. Only one process can open the file at a time; a second one gets an error. SQLite is compiled into
+//! this crate, and needs no system library.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
-
-// The files of this crate:
-//
-// | `store` | [`Sqlite`], the handle, and its bounds |
-// | `tasks` | tasks |
-// | `sessions` | sessions |
-// | `events` | events of streams |
-// | `cluster` | all stores as the cluster of an endpoint, with keys and a bus in memory |
-// | `schema` | the tables, and the checks of a file that is opened |
-// | `database` | the thread that has the connection |
-// | `failure` | the errors |
 
 mod cluster;
 mod database;

@@ -1,4 +1,4 @@
-//! Tables of the file, and its opening, which checks that the file belongs to this crate and that no other process has it.
+//! Tables of the file, and opening it, which checks that the file belongs to this crate and that no other process has it open.
 
 use std::{
     fs::OpenOptions,
@@ -18,7 +18,7 @@ const APPLICATION_ID: i32 = 0x6f78_6d63;
 /// The version of the tables. It changes when a release that knows only the old ones would misread them.
 const VERSION: i32 = 1;
 
-/// The time for which a process that ends may keep the file from the next one.
+/// The time for which opening waits for a process that is about to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The number of statements that are kept prepared, which suffices for all.
@@ -64,7 +64,7 @@ CREATE TRIGGER task_removed AFTER DELETE ON tasks BEGIN
 END;
 ";
 
-/// The tables that files of earlier releases do not have. A release that does not know them can still use the file.
+/// The tables that files of earlier releases lack. Releases that do not know them can still use the file.
 const LATER_TABLES: &str = "
 CREATE TABLE IF NOT EXISTS keys (secret BLOB NOT NULL) STRICT;
 
@@ -117,7 +117,7 @@ END;
 pub(crate) fn open(path: &Path, now_ms: i64) -> Result<Connection> {
     create(path).map_err(|error| {
         let message = format!(
-            "cannot open {}: {error}; its directory must be there, and this user must be allowed to write in it",
+            "could not open {}: {error}; its directory must exist and be writable",
             path.display()
         );
         failure::io(error.kind(), message)
@@ -125,8 +125,8 @@ pub(crate) fn open(path: &Path, now_ms: i64) -> Result<Connection> {
     connect(path, now_ms).map_err(|error| refused(path, error))
 }
 
-/// Creates the file so that only its owner can read it, since it holds secrets. SQLite gives the same permissions to the file
-/// beside it.
+/// Creates the file so that only its owner can read it, since it contains secrets. SQLite gives the same permissions to the
+/// `-wal` file.
 fn create(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -175,7 +175,7 @@ fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(LATER_TABLES)?;
     transaction.execute("DELETE FROM tasks WHERE expires <= ?1", [now_ms])?;
-    // The leases were held by the process that had the file before, so all of them end.
+    // The leases were held by the previous process, so all of them end.
     for table in ["tasks", "streams"] {
         let leases = format!("UPDATE {table} SET leased_until = ?1 WHERE leased_until > ?1");
         transaction.execute(&leases, [now_ms])?;
@@ -184,15 +184,18 @@ fn connect(path: &Path, now_ms: i64) -> Result<Connection, Refused> {
     Ok(connection)
 }
 
-/// The key of this file, which seals data that travels with clients. It is created with the file.
+/// The key of this file, which seals state that clients keep. It is created with the file.
 pub(crate) fn key(db: &Connection) -> Result<StateKey, Failure> {
     let kept = db.query_row("SELECT secret FROM keys", [], |row| row.get(0));
     if let Some(secret) = kept.optional()? {
         return Ok(StateKey::new(secret));
     }
     let mut secret = [0; StateKey::LENGTH];
-    getrandom::fill(&mut secret)
-        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    getrandom::fill(&mut secret).map_err(|error| {
+        Error::internal(format!(
+            "could not get random bytes from the operating system: {error}"
+        ))
+    })?;
     db.execute("INSERT INTO keys (secret) VALUES (?1)", [secret])?;
     Ok(StateKey::new(secret))
 }
@@ -202,29 +205,29 @@ fn refused(path: &Path, why: Refused) -> Error {
     let (kind, message) = match &why {
         Refused::Foreign => (
             ErrorKind::InvalidData,
-            format!("{path} is a database of another program: give the store a file of its own"),
+            format!("{path} is a database of another program; use a separate file for the store"),
         ),
         Refused::Newer(version) => (
             ErrorKind::InvalidData,
             format!(
-                "{path} is of version {version}, and this release reads version {VERSION}: use the release that wrote it, or another file"
+                "{path} has version {version}, but this release reads version {VERSION}; use the release that wrote it, or another file"
             ),
         ),
         Refused::Sqlite(error) => match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
                 ErrorKind::ResourceBusy,
                 format!(
-                    "{path} is in use: a file is for one process, and for one `Sqlite::open` in it, whose handle can be cloned; several processes share Redis"
+                    "{path} is in use: only one process can open it, and only once; clone the handle, or use Redis for several processes"
                 ),
             ),
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
                 ErrorKind::InvalidData,
-                format!("{path} is no database, or damaged: give the store another file"),
+                format!("{path} is damaged or not a database; use another file"),
             ),
             _ => (
                 ErrorKind::Other,
                 format!(
-                    "cannot open {path}: {error}; it must be a file that this user can write, in a directory where it can make others"
+                    "could not open {path}: {error}; the file and its directory must be writable"
                 ),
             ),
         },

@@ -1,4 +1,4 @@
-//! Sessions in SQLite: a row for each session, with its record as JSON, under a hash of its id.
+//! Sessions in SQLite: a row for each session, with its record as JSON, under a hash of its ID.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::{database::millis, failure::Failure, store::Sqlite};
 
 fn encode(record: &SessionRecord, max: usize) -> Result<String, Failure> {
     let json = serde_json::to_string(record)
-        .map_err(|error| Error::internal("a session cannot be written").with_source(error))?;
+        .map_err(|error| Error::internal("could not serialize a session").with_source(error))?;
     if json.len() > max {
-        let message = "the client says more of itself, or watches more, than is kept of a session";
+        let message = format!("session record is too large: the limit is {max} bytes");
         return Err(Error::limit(message).into());
     }
     Ok(json)
@@ -22,7 +22,7 @@ fn encode(record: &SessionRecord, max: usize) -> Result<String, Failure> {
 
 fn decode(json: &str) -> Result<SessionRecord> {
     serde_json::from_str(json).map_err(|error| {
-        Error::internal("a session cannot be read: a newer release may have written it")
+        Error::internal("could not read a session: a newer release may have written it")
             .with_source(error)
     })
 }
@@ -36,13 +36,13 @@ fn find(db: &Connection, key: &str, now: i64) -> rusqlite::Result<Option<(String
     .optional()
 }
 
-/// Whether there is a session under this key, even one that is over.
+/// Whether a session exists under this key, even one that has ended.
 fn exists(db: &Connection, key: &str) -> rusqlite::Result<bool> {
     db.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?
         .exists([key])
 }
 
-/// The number of sessions of a principal. Expired ones have been removed before.
+/// The number of sessions of a principal. The caller has removed expired ones.
 fn count_of(db: &Connection, principal: &str) -> rusqlite::Result<usize> {
     db.prepare_cached(
         "SELECT count(*) FROM sessions WHERE record IS NOT NULL AND json_extract(record, '$.principal') = ?1",

@@ -6,17 +6,18 @@ use oxmcp::{Result, SharedKeys, StateKey, store::MemoryBus};
 
 use crate::{database::Database, schema};
 
-/// The stores of a server in one SQLite file. Clones are handles to the same file, and see each other's changes.
+/// A handle to the stores of a server in one SQLite file.
 ///
-/// Only the owner of the file can read it, and its contents are not encrypted: ids of tasks are secrets, and so may be arguments,
-/// answers and results. A second file beside it, whose name ends in `-wal`, belongs to it, also after a crash.
+/// Clones are handles to the same file, and see each other's changes.
+///
+/// The file is not encrypted, and only its owner can read it: task IDs are secrets, and so may be arguments, answers and results. A
+/// second file next to it, whose name ends in `-wal`, belongs to it, also after a crash.
 ///
 /// `Sqlite` is a [`Cluster`](oxmcp::http::Cluster) of one node that restarts: a [`TaskStore`](oxmcp::tasks::TaskStore), a
 /// [`SessionStore`](oxmcp::store::SessionStore), an [`EventStore`](oxmcp::store::EventStore), and a [`Bus`](oxmcp::store::Bus)
 /// in memory.
 ///
-/// The number of tasks and sessions is bounded, and so are their bytes and those of events. The file does not shrink by itself;
-/// free space in it is used again.
+/// The number and size of tasks, sessions and events are limited. The file does not shrink by itself; free space in it is reused.
 #[derive(Clone, Debug)]
 pub struct Sqlite {
     pub(crate) database: Arc<Database>,
@@ -39,13 +40,14 @@ pub(crate) struct Bounds {
 }
 
 impl Sqlite {
-    /// Opens a file, or creates it, for at most 10 000 tasks, 1 000 of one owner, and 256 MiB of tasks, 10 000 sessions, and 64 MiB
-    /// of events. The file must be on a local disk.
+    /// Opens a file, or creates it. The file must be on a local disk.
+    ///
+    /// The default limits are 10 000 tasks, 1 000 per owner, with 256 MiB in total; 10 000 sessions; and 64 MiB of events.
     ///
     /// A process that is about to end keeps the file open for a moment, so this waits for up to 2 seconds.
     ///
     /// # Errors
-    /// If another process has the file open, or this one has; if it is the database of another program, or of a newer release; or
+    /// If this or another process has already opened the file; if it is the database of another program or of a newer release; or
     /// if it cannot be created, read or written.
     ///
     /// # Cancel safety
@@ -71,8 +73,9 @@ impl Sqlite {
         })
     }
 
-    /// Seals data that travels with clients with the first of these keys, in place of the key in the file, and opens it with any of
-    /// them: for programs that keep secrets elsewhere. Keys that are set on one clone apply to all clones.
+    /// Sets the keys that seal state that clients keep, instead of the key in the file. The first one seals, and all of them open.
+    ///
+    /// Use this if your secrets are stored elsewhere. Keys that are set on one clone apply to all clones.
     #[must_use]
     pub fn keys(self, keys: impl IntoIterator<Item = StateKey>) -> Self {
         self.keys.replace(keys);
@@ -86,7 +89,7 @@ impl Sqlite {
         self
     }
 
-    /// Sets the maximum number of tasks of one owner. Callers without authentication are one owner.
+    /// Sets the maximum number of tasks per owner. All callers without authentication are one owner.
     #[must_use]
     pub fn max_tasks_each(mut self, tasks: usize) -> Self {
         self.bounds.tasks_each = tasks;
@@ -100,22 +103,22 @@ impl Sqlite {
         self
     }
 
-    /// Sets the maximum number of sessions; beyond it those that would expire first are evicted. The record of each, including the
-    /// resources that its client watches, has 64 KiB at most.
+    /// Sets the maximum number of sessions; beyond it those that would expire first are evicted. The record of a session, including
+    /// the resources that its client watches, is limited to 64 KiB.
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.bounds.sessions = sessions;
         self
     }
 
-    /// Sets the maximum number of events of one stream of a session; beyond it the oldest are evicted. Default: 4096.
+    /// Sets the maximum number of events per stream; beyond it the oldest are evicted. Default: 4096.
     #[must_use]
     pub fn max_stream_events(mut self, events: usize) -> Self {
         self.bounds.stream_events = events;
         self
     }
 
-    /// Sets the maximum number of bytes of one stream of a session; beyond it the oldest events are evicted. Default: 4 MiB.
+    /// Sets the maximum number of bytes per stream; beyond it the oldest events are evicted. Default: 4 MiB.
     #[must_use]
     pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
         self.bounds.stream_bytes = bytes;

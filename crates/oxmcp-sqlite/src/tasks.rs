@@ -28,7 +28,7 @@ struct Row {
 impl Row {
     fn of(task: &TaskRecord) -> Result<Self> {
         let json = serde_json::to_string(task)
-            .map_err(|error| Error::internal("a task cannot be written").with_source(error))?;
+            .map_err(|error| Error::internal("could not serialize a task").with_source(error))?;
         Ok(Self {
             id: task.id.clone(),
             owner: task.owner.clone().map(String::into_bytes),
@@ -48,7 +48,7 @@ fn create(db: &Connection, row: &Row, bounds: Bounds, now: i64) -> Result<(), Fa
         .prepare_cached("SELECT count(*) FROM tasks WHERE owner IS ?1")?
         .query_row([&row.owner], |row| row.get(0))?;
     if !fits(tasks + 1, bounds.tasks) || !fits(of_owner + 1, bounds.tasks_each) {
-        let message = "there are too many tasks already; wait for some to expire";
+        let message = "too many tasks; wait until some expire";
         return Err(Error::limit(message).into());
     }
     check_bytes(bytes.saturating_add(row.bytes), bounds)?;
@@ -68,7 +68,7 @@ fn create(db: &Connection, row: &Row, bounds: Bounds, now: i64) -> Result<(), Fa
         ])?;
     match inserted {
         1 => Ok(()),
-        _ => Err(Error::internal("there is a task of this id already").into()),
+        _ => Err(Error::internal("task ID is already in use").into()),
     }
 }
 
@@ -111,7 +111,7 @@ fn fits(count: i64, bound: usize) -> bool {
 fn check_bytes(bytes: i64, bounds: Bounds) -> Result<(), Failure> {
     match fits(bytes, bounds.task_bytes) {
         true => Ok(()),
-        false => Err(Error::limit("the server has no room left for tasks; try again later").into()),
+        false => Err(Error::limit("task store is full; try again later").into()),
     }
 }
 
@@ -160,7 +160,7 @@ impl TaskStore for Sqlite {
             return Ok(None);
         };
         let task = serde_json::from_str(&json).map_err(|error| {
-            Error::internal("a task cannot be read: a newer release may have written it")
+            Error::internal("could not read a task: a newer release may have written it")
                 .with_source(error)
         })?;
         Ok(Some(StoredTask::new(task, revision, epoch)))
@@ -224,7 +224,7 @@ impl TaskStore for Sqlite {
         );
         let database = &self.database;
         let now = database.now_ms();
-        // No id is empty, so all ids are greater than the empty text.
+        // No ID is empty, so all IDs are greater than the empty text.
         let sql = "SELECT id FROM tasks WHERE owner IS ?1 AND id > ifnull(?2, '') AND expires > ?3
                    ORDER BY id LIMIT ?4";
         database
@@ -236,7 +236,7 @@ impl TaskStore for Sqlite {
         let database = &self.database;
         let sql = "SELECT revision, expires FROM tasks WHERE id = ?1 AND expires > ?2";
         loop {
-            // Enabled before the database is asked, so that a change in between is not missed.
+            // Enabled before the query, so that a change in between is not missed.
             let mut change = pin!(database.changes().of(id).notified());
             change.as_mut().enable();
             let (key, now) = (id.to_owned(), database.now_ms());
@@ -251,7 +251,7 @@ impl TaskStore for Sqlite {
             match found {
                 Some((found, expires)) if found == revision => {
                     let left = u64::try_from(expires - now).unwrap_or_default();
-                    // In either case the database is asked again.
+                    // In either case the query is repeated.
                     let _ = timeout(Duration::from_millis(left), change).await;
                 }
                 _ => return Ok(()),

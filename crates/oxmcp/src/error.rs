@@ -1,4 +1,4 @@
-//! The error type of the crate. Copies of errors, the words for undecodable JSON, and the errors of HTTP are in `error/`.
+//! The error type of the crate. `error/` has copies of errors, the texts for undecodable JSON, and the errors of HTTP.
 
 mod copy;
 mod decode;
@@ -22,12 +22,12 @@ pub(crate) use self::decode::plain_decode_error;
 /// The result of an operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The error of an operation.
+/// The error type of all operations.
 ///
-/// The error is opaque, and has methods to examine it: [`code`](Self::code), [`is_timeout`](Self::is_timeout),
+/// It is opaque, with methods to examine it: [`code`](Self::code), [`is_timeout`](Self::is_timeout),
 /// [`is_cancelled`](Self::is_cancelled), [`is_closed`](Self::is_closed), [`is_protocol`](Self::is_protocol). Errors cross the
-/// wire unchanged in both directions: an `Error` that a handler returns is the error of the caller's future, with its code,
-/// message and data.
+/// wire unchanged in both directions: if a handler returns an `Error`, the caller's future fails with the same code, message
+/// and data.
 ///
 /// ```
 /// use oxmcp::{Error, ErrorCode};
@@ -43,20 +43,20 @@ struct Inner {
     kind: Kind,
     message: Cow<'static, str>,
     data: Option<Box<RawValue>>,
-    /// The status of the HTTP response with which the error came.
+    /// The status of the HTTP response that reported the error.
     http_status: Option<u16>,
     /// The challenges of that response.
     www_authenticate: Option<Box<str>>,
-    /// Whether that response says that the request was not processed.
+    /// Whether that response shows that the request was not processed.
     is_refused_unserved: bool,
-    /// Whether the model is shown the error if a tool fails with it.
+    /// Whether the model sees the error if a tool fails with it.
     is_for_models: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A JSON-RPC error: one that a peer sent, or one that is meant for a peer.
+    /// A JSON-RPC error, from a peer or for a peer.
     Protocol(ErrorCode),
     Timeout,
     Cancelled,
@@ -92,20 +92,20 @@ enum Kind {
 }
 
 impl Error {
-    /// Creates an error with a JSON-RPC code, for the peer.
+    /// Creates an error with a JSON-RPC code, to send to the peer.
     #[must_use]
     pub fn protocol(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Protocol(code.into()), message)
     }
 
-    /// [`ErrorCode::INVALID_PARAMS`]: the parameters are wrong, or name something that does not exist.
+    /// Creates an [`ErrorCode::INVALID_PARAMS`] error: the parameters are wrong, or name something that does not exist.
     #[must_use]
     pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
         Self::protocol(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// No resource exists at a URI: [`ErrorCode::RESOURCE_NOT_FOUND`], which clients that speak 2026-07-28 get as
-    /// [`ErrorCode::INVALID_PARAMS`], with the URI in the data.
+    /// Creates an [`ErrorCode::RESOURCE_NOT_FOUND`] error: no resource exists at the URI, which is also in the data. Clients
+    /// that speak 2026-07-28 receive it as [`ErrorCode::INVALID_PARAMS`].
     /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#error-handling).
     #[must_use]
     pub fn resource_not_found(uri: &str) -> Self {
@@ -120,9 +120,9 @@ impl Error {
         .with_data(json!({"uri": uri}))
     }
 
-    /// [`ErrorCode::URL_ELICITATION_REQUIRED`]: the user must visit these URLs before the request can be made
-    /// (2025-11-25 only, and each must have an id). [`RequestContext::ask_url`](crate::RequestContext::ask_url) asks in a
-    /// way that newer revisions have as well.
+    /// Creates an [`ErrorCode::URL_ELICITATION_REQUIRED`] error: the user must visit these URLs before the request can be made
+    /// (2025-11-25 only). Each URL must have an ID. [`RequestContext::ask_url`](crate::RequestContext::ask_url) works in newer
+    /// revisions, too.
     /// See [URL elicitation required](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error).
     ///
     /// ```
@@ -138,18 +138,18 @@ impl Error {
         let elicitations: Vec<_> = elicitations.into_iter().collect();
         Self::protocol(
             ErrorCode::URL_ELICITATION_REQUIRED,
-            "the user must visit a URL before this can go on",
+            "the user must visit a URL first",
         )
         .with_data(UrlElicitationRequiredData::new(elicitations))
     }
 
-    /// [`ErrorCode::INVALID_REQUEST`]: the request is not valid in the current state.
+    /// Creates an [`ErrorCode::INVALID_REQUEST`] error: the request is not valid in the current state.
     #[must_use]
     pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::protocol(ErrorCode::INVALID_REQUEST, message)
     }
 
-    /// [`ErrorCode::METHOD_NOT_FOUND`].
+    /// Creates an [`ErrorCode::METHOD_NOT_FOUND`] error.
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
         Self::protocol(
@@ -158,7 +158,7 @@ impl Error {
         )
     }
 
-    /// [`ErrorCode::INTERNAL_ERROR`]: this side failed, and it is not the peer's fault.
+    /// Creates an [`ErrorCode::INTERNAL_ERROR`] error: this side failed, through no fault of the peer.
     #[must_use]
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::protocol(ErrorCode::INTERNAL_ERROR, message)
@@ -168,14 +168,14 @@ impl Error {
         Self::new(Kind::Timeout, message)
     }
 
-    /// The work was cancelled by its caller: [`is_cancelled`](Self::is_cancelled). For extensions, whose calls can be cancelled
-    /// in their own ways; a peer gets [`ErrorCode::INTERNAL_ERROR`].
+    /// Creates an error for work that its caller cancelled: [`is_cancelled`](Self::is_cancelled). It is for extensions that
+    /// have their own ways to cancel a call. A peer receives [`ErrorCode::INTERNAL_ERROR`].
     #[must_use]
     pub fn cancelled(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Cancelled, message)
     }
 
-    /// The connection is closed. For custom transports; `message` is the reason, written for the user.
+    /// Creates an error for a closed connection, for custom transports. `message` is the reason, written for the user.
     #[must_use]
     pub fn closed(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Closed, message)
@@ -197,8 +197,8 @@ impl Error {
         Self::new(Kind::Tool, message)
     }
 
-    /// A limit of this side is reached, such as that of a store: [`is_limit`](Self::is_limit). The message should say what to
-    /// do; a peer gets it with [`ErrorCode::INTERNAL_ERROR`].
+    /// Creates an error for a limit of this side that was reached, such as that of a store: [`is_limit`](Self::is_limit). The
+    /// message should say what to do. A peer receives it with [`ErrorCode::INTERNAL_ERROR`].
     #[must_use]
     pub fn limit(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Limit, message)
@@ -209,7 +209,7 @@ impl Error {
     }
 
     pub(crate) fn suspended() -> Self {
-        Self::new(Kind::Suspended, "the client is to answer first")
+        Self::new(Kind::Suspended, "the client must answer first")
     }
 
     fn new(kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
@@ -227,35 +227,35 @@ impl Error {
 
     /// Adds `data` to the error, for the peer's program.
     ///
-    /// Data that cannot be serialized is omitted, so that the error is not hidden by another one.
+    /// Data that cannot be serialized is omitted, so that it does not hide the error.
     #[must_use]
     pub fn with_data(mut self, data: impl Serialize) -> Self {
         self.0.data = to_raw_value(&data).ok();
         self
     }
 
-    /// Adds the error that caused it. The cause is never sent to the peer.
+    /// Adds the error that caused this one. The cause is never sent to the peer.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// Marks the error to be shown to the model if a tool fails with it.
+    /// Marks the error as one that the model sees if a tool fails with it.
     #[cfg(feature = "server")]
     pub(crate) fn for_models(mut self) -> Self {
         self.0.is_for_models = true;
         self
     }
 
-    /// Whether the model is shown the error if a tool fails with it: for errors that are not a failure, and that the model can
-    /// work around.
+    /// Whether the model sees the error if a tool fails with it. This is for errors that are not failures, and that the model
+    /// can work around.
     #[cfg(feature = "server")]
     pub(crate) fn is_for_models(&self) -> bool {
         self.0.is_for_models || self.is_declined()
     }
 
-    /// The JSON-RPC code. An error without a code of its own has [`ErrorCode::INTERNAL_ERROR`].
+    /// Returns the JSON-RPC code: [`ErrorCode::INTERNAL_ERROR`] if the error has no other.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self.0.kind {
@@ -266,44 +266,44 @@ impl Error {
         }
     }
 
-    /// The message of the error, without its causes.
+    /// Returns the message of the error, without its causes.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The `data` of a JSON-RPC error, in its JSON form.
+    /// Returns the `data` of a JSON-RPC error, as JSON.
     #[must_use]
     pub fn data(&self) -> Option<&RawValue> {
         self.0.data.as_deref()
     }
 
-    /// Whether this is a JSON-RPC error: one from the peer's response, or one that was made for a response.
+    /// Returns whether this is a JSON-RPC error, received in a response or created for one.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self.0.kind, Kind::Protocol(_))
     }
 
-    /// Whether the response did not arrive in time.
+    /// Returns whether the call timed out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.0.kind == Kind::Timeout
     }
 
-    /// Whether the call was cancelled, by either side.
+    /// Returns whether the call was cancelled, by either side.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.kind == Kind::Cancelled
     }
 
-    /// Whether the connection is closed. A new one may work.
+    /// Returns whether the connection is closed. A new connection may work.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.kind == Kind::Closed
     }
 
-    /// Whether the peer, or the negotiated revision, does not support the operation, so that nothing was sent; or the peer
-    /// requires a capability that this side has not declared.
+    /// Returns whether the operation is unsupported: the peer or the negotiated revision does not have it, and nothing was
+    /// sent; or the peer requires a capability that this side has not declared.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(
@@ -312,27 +312,27 @@ impl Error {
         )
     }
 
-    /// Whether the user was asked and did not agree: declined, or dismissed the question without an answer.
+    /// Returns whether the user declined a question, or dismissed it without an answer.
     #[must_use]
     pub fn is_declined(&self) -> bool {
         matches!(self.0.kind, Kind::Declined { .. })
     }
 
-    /// Whether the user was asked and dismissed the question without an answer. Asking again later may help.
+    /// Returns whether the user dismissed a question without an answer. Asking again later may help.
     #[must_use]
     pub fn is_dismissed(&self) -> bool {
         self.0.kind == Kind::Declined { dismissed: true }
     }
 
-    /// Whether a handler that asks must end here, because the client must answer first; the handler then runs again. Return
-    /// such an error unchanged: any other return value is ignored.
+    /// Returns whether the handler must return now, because the client must answer a question first; the handler then runs
+    /// again. Return such an error unchanged: any other return value is ignored.
     /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
     #[must_use]
     pub fn is_input_required(&self) -> bool {
         self.0.kind == Kind::Suspended
     }
 
-    /// Whether a tool reported that it failed; the message is the tool's own. The session is not affected.
+    /// Returns whether a tool reported a failure. The message is the tool's; the session is not affected.
     #[must_use]
     pub fn is_tool_error(&self) -> bool {
         self.0.kind == Kind::Tool
@@ -346,7 +346,7 @@ impl Error {
     /// Whether the operation was refused, so that it certainly had no effect.
     #[cfg_attr(
         not(feature = "http-server"),
-        expect(dead_code, reason = "who keeps events asks")
+        expect(dead_code, reason = "only code that stores events uses it")
     )]
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(
@@ -355,14 +355,14 @@ impl Error {
         )
     }
 
-    /// Whether one of this side's [`Limits`](crate::Limits) was reached.
+    /// Returns whether one of this side's [`Limits`](crate::Limits) was reached.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.0.kind == Kind::Limit
     }
 }
 
-/// Prints the message for people, since a `main` that returns the error prints this; `{:#?}` shows the parts.
+/// Prints the message like `Display`, because a `main` that returns the error prints this; `{:#?}` shows the parts.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
@@ -418,8 +418,8 @@ impl From<SchemaError> for Error {
 
 #[cfg(feature = "auth")]
 impl Error {
-    /// A login failed with another error: the request that waited for it was not sent, and must not be retried automatically,
-    /// since that could ask the user again.
+    /// A login failed with another error. The request that waited for it was not sent. It must not be retried automatically,
+    /// because that could ask the user again.
     pub(crate) fn failed_login(message: String, source: Self) -> Self {
         let interaction_required = source.is_interaction_required();
         let kind = Kind::Authorization {

@@ -1,8 +1,8 @@
 //! The [Model Context Protocol](https://modelcontextprotocol.io) (MCP) for Rust: servers that offer tools to language models,
 //! and clients that use them.
 //!
-//! A server is written once and serves clients of every revision of the protocol, several of them on one connection if needed.
-//! A client detects the revisions of a server automatically. Nothing has to be configured, but everything can be.
+//! You write a server once, and it serves clients of every protocol revision, several of them on one connection if needed. A
+//! client detects the revisions of a server automatically. Nothing has to be configured, but everything can be.
 //!
 //! # A server
 //!
@@ -36,11 +36,11 @@
 //! }
 //! ```
 //!
-//! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) generate code that can also
-//! be written by hand: a struct of the arguments, and a call of [`Tool::new`]. A handler is an async function of its input, or
-//! of a [`RequestContext`] and its input; see [`Handler`](traits::Handler). The types that it may return are listed at
-//! [`IntoToolResult`](traits::IntoToolResult), and its errors at [`ToolError`]. State that handlers share is a parameter with
-//! `#[state]`, which [`Server::state`] passes to all handlers that take it.
+//! The attributes [`tool`](macro@tool), [`prompt`](macro@prompt) and [`resource`](macro@resource) generate code that you can
+//! also write by hand: a struct for the arguments, and a call of [`Tool::new`]. A handler is an async function of its input, or
+//! of a [`RequestContext`] and its input; see [`Handler`](traits::Handler). [`IntoToolResult`](traits::IntoToolResult) lists
+//! the types that it may return, and [`ToolError`] its errors. Shared state is a parameter marked `#[state]`, which
+//! [`Server::state`] passes to all handlers that take it.
 //!
 //! # A client
 //!
@@ -56,52 +56,51 @@
 //! # }
 //! ```
 //!
-//! A [`Call`] can be awaited directly, or first be given a timeout, a function for its progress, or a cancellation token.
+//! Await a [`Call`] directly, or first set a timeout, a progress callback, or a cancellation token.
 //!
 //! # Overview
 //!
 //! | | |
 //! |---|---|
 //! | [`Server`], [`ServerSession`], [`Tool`], [`Prompt`], [`Resource`], [`ResourceTemplate`] | servers and their features |
-//! | [`tool`](macro@tool), [`prompt`](macro@prompt), [`resource`](macro@resource) | the attributes that make these of functions |
-//! | [`Completer`] | completion of the arguments of prompts and templates while they are typed |
+//! | [`tool`](macro@tool), [`prompt`](macro@prompt), [`resource`](macro@resource) | the attributes that turn functions into these |
+//! | [`Completer`] | completion of arguments of prompts and templates while the user types |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | clients and their requests |
 //! | [`CacheOptions`], [`CacheMode`] | the cache of a client |
-//! | [`RequestContext`], [`Principal`] | the context of a request in a handler: progress, cancellation, the caller |
+//! | [`RequestContext`], [`Principal`] | the context of a request: progress, cancellation, the caller |
 //! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | elicitation, sampling and roots during a request |
 //! | [`logging`] | log messages for the user of the client |
-//! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customised, or written by hand |
+//! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customized, or written by hand |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and custom transports |
 //! | `http`, with the features `http-server` and `http-client` | an endpoint for every revision under one URL, and its clients |
 //! | `auth`, with the feature of that name | the steps of authorization: clients, keys, issuers, scopes, challenges |
 //! | `store`, with the feature `http-server` | state that outlives a connection or a process: events, sessions |
-//! | `tasks`, with the feature of that name | calls that run on after they were answered with a task |
+//! | `tasks`, with the feature of that name | calls that outlive their response |
 //! | [`extension`], [`Extension`] | methods, notifications and settings beyond the protocol |
 //! | [`middleware`] | layers around incoming and outgoing requests and notifications |
 //! | [`trace`] | spans of requests, and traces that continue on the other side |
 //! | [`testing`] | client and server in one process, and a scripted peer |
 //! | [`protocol`] | the types of the protocol: clients read [`protocol::Tool`], and servers are given [`Tool`] |
-//! | [`traits`] | the traits of arguments and results of handlers, and other bounds that are rarely named |
-//! | [`Limits`] | the bounds on everything that a peer can make grow |
+//! | [`traits`] | the traits of arguments and results of handlers, and other rarely named bounds |
+//! | [`Limits`] | the limits on everything that a peer can make grow |
 //!
 //! # Revisions
 //!
 //! [`Revision`] lists the revisions. The first four open a session with `initialize`; the last is stateless, and every request
-//! is self-contained. Types hold the members of all revisions, and messages are adapted to the revision of the peer. If the
-//! server's revision lacks a method, a client fails with [`Error::is_unsupported`], and sends nothing. [`Server::revisions`]
-//! and [`Client::revisions`] restrict the revisions that are used.
+//! is self-contained. Types have the members of all revisions, and messages are adapted to the peer's revision. If the server's
+//! revision lacks a method, the call fails with [`Error::is_unsupported`], and nothing is sent. [`Server::revisions`] and
+//! [`Client::revisions`] restrict the revisions.
 //!
 //! # Cancel safety
 //!
 //! Dropping a future cancels its operation, with these effects on the wire:
 //!
-//! - A [`Call`] that was sent and has no response yet is cancelled: the server gets `notifications/cancelled`, and a response
-//!   that still arrives is ignored. Its timeout and its token have the same effect. Only `initialize` is never cancelled, as
-//!   the specification says.
-//! - A handler whose call is cancelled is notified by [`RequestContext::cancelled`]. It is dropped at an `.await` after
-//!   [`Limits::cancel_grace`], and nothing more is sent for its request. The [middleware](middleware#the-end-of-a-request) hears
-//!   it.
-//! - [`Client::connect`] closes the connection in the background, and ends the process if it started one.
+//! - A [`Call`] in flight is cancelled: the server receives `notifications/cancelled`, and a late response is ignored. Its
+//!   timeout and its token have the same effect. Only `initialize` is never cancelled, as the specification requires.
+//! - A handler whose call is cancelled is notified by [`RequestContext::cancelled`]. After [`Limits::cancel_grace`] it is
+//!   dropped at its next `.await`, and nothing more is sent for its request. The [middleware](middleware#the-end-of-a-request)
+//!   is notified.
+//! - [`Client::connect`] closes the connection in the background, and ends the process that it started, if any.
 //! - [`Server::run`] closes its session in the background; [`ServerSession::wait`] and [`ClientSession::wait`] only stop waiting.
 //! - `close` continues in the background. A client's session closes with its last handle, too.
 //!
@@ -109,25 +108,28 @@
 //!
 //! # Errors
 //!
-//! There is one [`Error`] type. It is opaque, with methods to examine it: its [`code`](Error::code), whether it is a
-//! [timeout](Error::is_timeout), whether the connection is [closed](Error::is_closed), and so on. An `Error` that a handler
-//! returns is sent to the caller: code, message and data. The failure of a tool is not such an error, but a result that the
-//! model reads; [`ToolError`] creates it.
+//! All operations fail with one [`Error`] type. It is opaque, with methods to examine it: its [`code`](Error::code), whether it
+//! is a [timeout](Error::is_timeout), whether the connection is [closed](Error::is_closed), and so on. If a handler returns an
+//! `Error`, the caller receives its code, message and data. A failed tool is different: it returns a result that the model
+//! reads, which [`ToolError`] creates.
 //!
 //! A panic in a handler fails its call and is logged; the session continues. Logs are events of [`tracing`].
 //!
 //! # Features and versions
 //!
-//! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program with only one
-//! of the two roles builds faster with `default-features = false` and that feature. Not on by default are `http-server` and
-//! `http-client`, for the two sides of `http`, which include their role; `tasks`, for calls that take long, which `http-server`
-//! includes; `auth`, for logins and access tokens; `keyring`, for tokens in a keyring of the system; and `tracing-subscriber`,
-//! for the layer in [`logging`]. `ring`, on by default, and `aws-lc-rs` choose the cryptography of TLS for `http-client`.
-//! [`testing::connect`] needs both roles.
+//! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program with one role
+//! builds faster with `default-features = false` and only that feature. `ring`, on by default, and `aws-lc-rs` choose the
+//! cryptography of TLS for `http-client`. [`testing::connect`] needs both roles. The other features are off by default:
 //!
-//! The minimum supported Rust version is 1.88. Raising it is a minor release, and so is support for a new revision of the
-//! protocol, for which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio], which must have its timer and, for
-//! processes and sockets, its I/O enabled.
+//! - `http-server` and `http-client`: the two sides of `http`. Each includes its role, and `http-server` also `tasks`.
+//! - `tasks`: tool calls that outlive their response.
+//! - `auth`: logins and access tokens.
+//! - `keyring`: tokens in the system's keyring.
+//! - `tracing-subscriber`: the layer in [`logging`].
+//!
+//! The minimum supported Rust version is 1.88. Raising it is a minor release. So is support for a new protocol revision, for
+//! which structs and enums are `#[non_exhaustive]`. The crate runs on [tokio] with the timer enabled and, for processes and
+//! sockets, I/O.
 //!
 //! [tokio]: https://tokio.rs
 
@@ -136,20 +138,20 @@
 #[cfg(feature = "client")]
 #[cfg_attr(
     not(feature = "tasks"),
-    expect(dead_code, reason = "tasks alone use all of it")
+    expect(dead_code, reason = "only tasks use all of it")
 )]
 mod client;
 mod debug;
 #[cfg_attr(
     not(all(feature = "client", feature = "server")),
-    expect(dead_code, reason = "one role alone does not use all that both share")
+    expect(dead_code, reason = "a single role does not use all shared code")
 )]
 mod error;
 #[cfg_attr(
     not(all(feature = "client", feature = "server", feature = "tasks")),
     expect(
         dead_code,
-        reason = "one role alone does not use all that both share, and tasks alone use all of it"
+        reason = "a single role does not use all shared code, and only tasks use all of it"
     )
 )]
 pub mod extension;
@@ -162,17 +164,17 @@ pub mod http;
 mod limits;
 mod logged;
 pub mod protocol {
-    //! Types of the protocol, under the specification's names: those of the crate `oxmcp-protocol`.
+    //! The protocol's types, under the specification's names, from the crate `oxmcp-protocol`.
     //!
-    //! Types hold the members of all revisions at once; their docs say which revisions have which. Messages are adapted to the
-    //! peer's revision when they are sent, so other code does not depend on the revision.
+    //! Types have the members of all revisions; their docs name the revisions of each. Messages are adapted to the peer's
+    //! revision when they are sent, so your code does not depend on the revision.
     //!
-    //! Structs and enums are open for members and variants of later revisions: create structs by their constructors, and set
-    //! other members afterwards.
+    //! Structs and enums may gain members and variants with later revisions: create structs with their constructors, then set
+    //! other members.
     //!
-    //! Four names exist both here and at the crate's root: `Tool`, `Prompt`, `Resource` and `ResourceTemplate`. Those here are
-    //! the entries of lists that clients read, plain data that can be serialized and deserialized. Those at the root are given
-    //! to servers, and include the functions that do the work; they contain the types here.
+    //! Four names exist both here and at the crate's root: `Tool`, `Prompt`, `Resource` and `ResourceTemplate`. The types here
+    //! are plain data, the entries of lists that clients read. The types at the root are for servers: they wrap the types here
+    //! and add the handlers.
     //!
     //! ```
     //! use oxmcp::protocol::{Tool, ToolAnnotations};
@@ -189,12 +191,12 @@ pub mod protocol {
 #[cfg(feature = "server")]
 #[cfg_attr(
     not(feature = "tasks"),
-    expect(dead_code, unused_imports, reason = "tasks alone use all of it")
+    expect(dead_code, unused_imports, reason = "only tasks use all of it")
 )]
 mod server;
 #[cfg_attr(
     not(all(feature = "client", feature = "server")),
-    expect(dead_code, reason = "one role alone does not use all that both share")
+    expect(dead_code, reason = "a single role does not use all shared code")
 )]
 mod session;
 #[cfg(feature = "http-server")]
@@ -213,7 +215,7 @@ pub use client::{
 pub use error::{Error, Result};
 pub use extension::Extension;
 pub use limits::{ClientLimits, HttpLimits, Limits};
-/// Authorization as pure steps: the crate `oxmcp-auth`.
+/// Authorization without I/O: the crate `oxmcp-auth`.
 #[cfg(feature = "auth")]
 pub use oxmcp_auth as auth;
 pub use oxmcp_macros::JsonSchema;
@@ -243,9 +245,9 @@ pub use transport::Command;
 pub use transport::{Principal, in_memory, stdio};
 
 pub mod traits {
-    //! The traits of the types that are passed to the SDK: they are bounds of its functions, and programs rarely name them.
+    //! Traits that bound the arguments of the SDK's functions. Programs rarely name them.
     //!
-    //! They are implemented for common Rust types. The page of a trait lists the types that satisfy a bound with it.
+    //! They are implemented for common Rust types, which the page of each trait lists.
     //!
     //! | | |
     //! |---|---|
@@ -254,13 +256,13 @@ pub mod traits {
     //! | [`IntoFeature`] | tools, prompts, resources and templates that are added to a server |
     //! | [`ToolArguments`], [`ToolInput`], [`IntoToolResult`], [`IntoToolError`] | arguments, results and errors of tools |
     //! | [`PromptArguments`], [`PromptInput`], [`IntoPromptResult`] | arguments and results of prompts |
-    //! | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | those of resources |
+    //! | [`ResourceArguments`], [`TemplateArguments`], [`TemplateInput`], [`IntoResourceResult`] | arguments and results of resources |
     //! | [`IntoCompleter`], [`CompleterArguments`], [`IntoCompletion`] | completers, their arguments and results |
-    //! | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | those of clients' handlers |
+    //! | [`AnswerArguments`], [`IntoElicitResult`], [`IntoCreateMessageResult`] | arguments and results of clients' handlers |
     //! | [`IntoError`] | errors of handlers other than those of tools |
     //! | [`IntoPromptArguments`], [`IntoSchema`], [`ProgressAmount`] | arguments of calls |
-    //! | [`Questions`] | several questions that are asked together |
-    //! | [`DetachedWork`] | work to which a handler belongs after its call was answered |
+    //! | [`Questions`] | questions that are asked together |
+    //! | [`DetachedWork`] | the work of a handler after its call was answered |
 
     #[cfg(feature = "client")]
     pub use crate::client::{

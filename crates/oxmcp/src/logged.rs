@@ -1,4 +1,4 @@
-//! Display of untrusted text: in log lines, and cut to a length. The metrics are in `logged/`.
+//! Display of untrusted text in log lines, and truncation. `logged/` has the metrics.
 
 #[cfg(feature = "server")]
 pub(crate) mod metrics;
@@ -11,8 +11,8 @@ use std::{
 /// The maximum number of characters that are written.
 const MAX_LENGTH: usize = 1000;
 
-/// Displays a text that may come from a peer, so that it stays within its line of a log and cannot imitate other lines:
-/// characters that control a terminal, break a line or change its direction are escaped, and long texts are cut.
+/// Displays a text that may come from a peer, so that it cannot forge other log lines: characters that control a terminal,
+/// break a line or change its direction are escaped, and long texts are truncated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logged<T>(pub(crate) T);
 
@@ -32,7 +32,7 @@ impl<T: Display> Display for Logged<T> {
     }
 }
 
-/// Cuts a text that may come from a peer to this number of characters.
+/// Truncates a text that may come from a peer to this number of characters.
 pub(crate) fn cut<'a>(text: impl Into<Cow<'a, str>>, length: usize) -> Cow<'a, str> {
     let text = text.into();
     match text.char_indices().nth(length) {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_stays_in_its_line() {
+    fn logged_text_stays_on_one_line() {
         let table = [
             ("plain ä 🐲 \\ \"", "plain ä 🐲 \\ \""),
             ("a\r\nERROR b", "a\\r\\nERROR b"),

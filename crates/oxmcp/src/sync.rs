@@ -6,8 +6,7 @@ use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutex that can be locked even after a panic.
 ///
-/// This is safe because the guarded values are changed in steps between which nothing can panic, or which leave nothing half
-/// done.
+/// This is safe because no change of a guarded value can panic halfway and leave it inconsistent.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T: ?Sized>(sync::Mutex<T>);
 

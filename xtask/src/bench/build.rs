@@ -13,7 +13,7 @@ struct Build {
     /// The package in the workspace `bench/`.
     package: &'static str,
     arguments: &'static [&'static str],
-    /// The goals: CPU seconds on the machine of the benchmark, and the number of crates beside the server itself.
+    /// The goals: CPU seconds on the machine of the benchmark, and the number of crates without the server itself.
     goals: Option<(f64, f64)>,
 }
 
@@ -26,7 +26,7 @@ const BUILDS: &[Build] = &[
         goals: Some((90.0, 60.0)),
     },
     Build {
-        name: "oxmcp, server alone",
+        name: "oxmcp, server only",
         package: "minimal-oxmcp",
         arguments: &["--no-default-features"],
         goals: None,
@@ -49,7 +49,7 @@ const BUILDS: &[Build] = &[
 pub(crate) fn run(options: &Options, bench: &Path) -> Result<Vec<String>, String> {
     let fetched = cargo(bench).args(["fetch", "--locked", "--quiet"]).status();
     if !fetched.is_ok_and(|status| status.success()) {
-        return Err("cargo fetch has failed".to_owned());
+        return Err("cargo fetch failed".to_owned());
     }
     let rounds = if options.rounds > 2 { 3 } else { 1 };
     println!(
@@ -92,7 +92,7 @@ fn cargo(bench: &Path) -> Command {
     cargo
 }
 
-/// The CPU seconds of one build, and the number of crates that were compiled beside the server itself.
+/// The CPU seconds of one build, and the number of crates that were compiled in addition to the server itself.
 fn sample(build: &Build, bench: &Path) -> Result<(f64, f64), String> {
     let target = bench.join("target/minimal");
     if target.exists() {
@@ -143,13 +143,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_times_of_children_are_found_whatever_the_name() {
+    fn child_times_are_parsed_for_any_process_name() {
         let stat = "7 (a) b) R 1 7 7 0 -1 4194304 95 0 0 0 11 12 250 50 20 0 1 0 9 1 1";
         assert_eq!(children_ticks(stat), Some(300.0));
     }
 
     #[test]
-    fn a_package_counts_once() {
+    fn package_counts_once() {
         let said = "   Compiling serde v1.0.0\n   Compiling serde v1.0.0\n   Compiling a v1.0.0 (/a)\n    Finished\n";
         assert_eq!(compiled(said), 2);
     }

@@ -26,7 +26,7 @@ struct Counts {
 /// Counts, prints and records all cells that are counted, and returns the failures.
 pub(crate) fn run(options: &Options, programs: &Programs, results: &mut Results) -> Vec<String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        println!("\nvalgrind is not installed: no counts of instructions and allocations");
+        println!("\nvalgrind is not installed: skipping instructions and allocations");
         return Vec::new();
     }
     println!(
@@ -212,7 +212,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn counts_the_calls_of_allocating_functions_under_any_caller() {
+    fn allocation_calls_are_counted_under_any_caller() {
         let profile = "\
 fn=(1) main
 16 4
@@ -239,7 +239,7 @@ summary: 12345
     }
 
     #[test]
-    fn a_profile_without_a_summary_is_no_profile() {
+    fn profile_without_summary_is_rejected() {
         assert!(parse("fn=(1) main\n16 4\n").is_none());
     }
 }

@@ -71,11 +71,13 @@ struct Row {
 pub(crate) fn write(results: &Results, root: &Path) -> Result<(), String> {
     let rows = rows(results);
     if rows.is_empty() {
-        return Err("Nothing is measured that the chart shows: cargo xtask bench --cpu".to_owned());
+        return Err(
+            "no measurements for the chart; run `cargo xtask bench --cpu` first".to_owned(),
+        );
     }
     let file = root.join(FILE);
     fs::write(&file, draw(&rows, rounds(results))).map_err(|e| format!("{FILE}: {e}"))?;
-    println!("\n{} of {} rows are in {FILE}", rows.len(), ROWS.len());
+    println!("\nwrote {} of {} rows to {FILE}", rows.len(), ROWS.len());
     Ok(())
 }
 
@@ -128,7 +130,7 @@ fn draw(rows: &[Row], rounds: f64) -> String {
         format!(
             "Microseconds of the measured process, user and system; one CPU, median of {rounds} interleaved rounds."
         ),
-        "Each row has a scale of its own. Made by cargo xtask bench --chart.".to_owned(),
+        "Each row has its own scale. Made by cargo xtask bench --chart.".to_owned(),
     ];
     for (index, note) in notes.iter().enumerate() {
         text(&mut svg, "note", 0.0, bottom + 20 + index * 17, note);
@@ -166,7 +168,7 @@ fn rectangle(svg: &mut String, class: &str, (x, y): (f64, usize), width: f64) {
         svg,
         r#"<rect class="{class}" x="{x:.0}" y="{y}" width="{width:.1}" height="{height}" rx="2"/>"#
     )
-    .expect("a String takes every write");
+    .expect("writing to a String cannot fail");
 }
 
 fn text(svg: &mut String, class: &str, x: f64, y: usize, text: &str) {
@@ -174,7 +176,7 @@ fn text(svg: &mut String, class: &str, x: f64, y: usize, text: &str) {
         svg,
         r#"<text class="{class}" x="{x:.0}" y="{y}">{text}</text>"#
     )
-    .expect("a String takes every write");
+    .expect("writing to a String cannot fail");
 }
 
 fn times(ratio: f64) -> String {
@@ -237,14 +239,14 @@ mod tests {
 <rect class="raw" x="250" y="136" width="185.0" height="10" rx="2"/>
 <text class="raw" x="443" y="146">6.17 ms</text>
 <text class="note" x="0" y="196">Microseconds of the measured process, user and system; one CPU, median of 7 interleaved rounds.</text>
-<text class="note" x="0" y="213">Each row has a scale of its own. Made by cargo xtask bench --chart.</text>
+<text class="note" x="0" y="213">Each row has its own scale. Made by cargo xtask bench --chart.</text>
 </svg>
 "#;
         assert_eq!(body, expected);
     }
 
     #[test]
-    fn a_row_without_our_number_or_the_limit_is_left_out() {
+    fn row_without_our_number_or_limit_is_omitted() {
         let results = results(&[("stdio add", "oxmcp", 15.0), ("http add", "raw", 20.0)]);
         assert!(rows(&results).is_empty());
         assert!(write(&results, Path::new("/nowhere")).is_err());

@@ -1,4 +1,4 @@
-//! CPU time per call: that of the measured program alone, in the window of the measurement, in interleaved rounds.
+//! CPU time per call of the measured program, without the driver, in the window of the measurement, in interleaved rounds.
 
 use std::process::Command;
 
@@ -82,7 +82,7 @@ fn medians(
             }
         }
     }
-    // A program that failed in one round has no numbers: its other rounds alone would flatter it.
+    // A program that failed in one round has no numbers: without that round they would flatter it.
     let whole = |samples: Vec<Sample>| {
         if samples.len() == rounds {
             median(&samples)

@@ -1,4 +1,4 @@
-//! Memory per session, measured on a server with a thousand sessions, each on a connection of its own.
+//! Memory per session, measured on a server with a thousand sessions, each on its own connection.
 
 use serde_json::Value;
 

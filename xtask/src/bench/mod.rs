@@ -35,10 +35,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     if failures.is_empty() {
         Ok(())
     } else {
-        Err(format!(
-            "These could not be measured:\n{}",
-            failures.join("\n")
-        ))
+        Err(format!("could not measure:\n{}", failures.join("\n")))
     }
 }
 

@@ -10,15 +10,15 @@ use super::{
 const USAGE: &str = "\
 Usage: cargo xtask bench [OPTIONS]
 
-  --quick               fewer and shorter rounds: for a look, not for a claim
-  --only WORD           only the cells whose name has WORD in it; may be repeated
+  --quick               fewer and shorter rounds, for a first impression
+  --only WORD           only the cells whose name contains WORD; may be repeated
   --era 2025|2026       only this era
-  --programs A,B,C      what to measure, in place of oxmcp,rmcp,raw
+  --programs A,B,C      the programs to measure instead of oxmcp,rmcp,raw
   --cpu                 only CPU time
   --instructions        only instructions and allocations per call (needs valgrind)
   --memory              only the memory of sessions
   --build               only the CPU time of a clean build of the minimal server over stdio
-  --chart               draw docs/bench.svg from the CPU times that were measured last; with --cpu, from new ones
+  --chart               draw docs/bench.svg from the last measured CPU times; with --cpu, measure them first
 ";
 
 /// The measurements to take, and their durations.
@@ -103,7 +103,7 @@ impl Options {
         if self.cells.is_empty() || self.eras.is_empty() {
             let names: Vec<_> = CELLS.iter().map(|cell| cell.name).collect();
             return Err(format!(
-                "No cell is left. There are: {}; eras 2025 and 2026",
+                "no cell matches; the cells are: {}; the eras are 2025 and 2026",
                 names.join(", ")
             ));
         }
@@ -113,7 +113,7 @@ impl Options {
             Some(name) => {
                 let names: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
                 Err(format!(
-                    "No program is called {name}. There are: {}",
+                    "unknown program `{name}`; the programs are: {}",
                     names.join(", ")
                 ))
             }

@@ -14,7 +14,7 @@ pub(crate) const OURS: &str = "oxmcp";
 /// The programs that are measured by default.
 pub(crate) const DEFAULT: &str = "oxmcp,rmcp,raw";
 
-/// An SDK, or none, and the settings under which it is measured.
+/// An SDK or a handwritten program, and the settings under which it is measured.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// The package in the workspace `bench/`.
@@ -103,7 +103,7 @@ impl Programs {
                 .env_remove("CARGO_TARGET_DIR")
                 .status();
             if !status.map_err(|e| format!("cargo: {e}"))?.success() {
-                return Err(format!("{package} does not build"));
+                return Err(format!("cannot build {package}"));
             }
         }
         Ok(Self {

@@ -21,10 +21,12 @@ impl Redis {
     /// # Errors
     /// If `redis-server` is missing, or does not start.
     pub(crate) fn start() -> Result<Self, String> {
-        let program = packages::REDIS.bring()?.ok_or("there is no redis-server")?;
+        let program = packages::REDIS
+            .bring()?
+            .ok_or("redis-server is not installed")?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .and_then(|it| it.local_addr())
-            .map_err(|e| format!("no port is free: {e}"))?
+            .map_err(|e| format!("cannot find a free port: {e}"))?
             .port();
         let server = Command::new(program)
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
@@ -40,10 +42,10 @@ impl Redis {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        Err("redis-server does not start".to_owned())
+        Err("redis-server did not start".to_owned())
     }
 
-    /// Tells a command the URL of the Redis.
+    /// Passes the URL of the Redis to a command.
     pub(crate) fn for_command(&self, command: &mut Command) {
         command.env("BENCH_REDIS", format!("redis://127.0.0.1:{}", self.port));
     }

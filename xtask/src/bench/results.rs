@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_number_is_kept_and_a_failure_takes_the_old_one_away() {
+    fn latest_number_is_kept_and_failure_removes_it() {
         let (mut results, at) = (Results::default(), ("stdio add", "2026", "raw"));
         results.record(Measure::Cpu, at, Some(13.5));
         results.record(Measure::Cpu, at, Some(12.5));

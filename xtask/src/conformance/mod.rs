@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: the official suite against `conformance-server` and `conformance-client`.
 //!
-//! Every scenario is run at every revision that it applies to. The bar is higher than the suite's own: a warning fails a
-//! run as an error does, and so does a run in which nothing was tried. There is no list of failures that are expected.
+//! Every scenario is run at every revision that it applies to. The bar is higher than the suite's own: a run fails on
+//! warnings as well as on errors, and also if it checked nothing. There is no list of expected failures.
 
 mod nodes;
 mod report;
@@ -58,9 +58,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     let scenarios = runs::read(&list(&node)?);
     let (runs, left_out) = runs::choose(&scenarios, side, word);
     if runs.is_empty() {
-        return Err(format!(
-            "FAILED: conformance: no run has `{word}` in its name"
-        ));
+        return Err(format!("FAILED: conformance: no scenario matches `{word}`"));
     }
     headline(&format!(
         "conformance: the official suite, runs: {}",
@@ -70,7 +68,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     let outcome = suite.run_all(&runs);
     if word.is_empty() {
         for (reason, scenarios) in left_out {
-            println!("left out: {scenarios} scenarios: {reason}");
+            println!("skipped: {scenarios} scenarios: {reason}");
         }
     }
     outcome
@@ -82,7 +80,7 @@ fn list(node: &Node) -> Outcome<String> {
     let output = output.map_err(|error| format!("cannot start the suite: {error}"))?;
     if !output.status.success() {
         return Err(format!(
-            "the suite does not list its scenarios: {}",
+            "cannot list the scenarios of the suite: {}",
             String::from_utf8_lossy(&output.stderr)
         ));
     }
@@ -117,8 +115,8 @@ impl Target {
 impl Suite {
     /// Starts one server, or several nodes of it, for all runs that need one.
     fn start(node: Node, runs: &[Run], nodes: Option<&'static str>) -> Outcome<Self> {
-        let us =
-            env::current_exe().map_err(|error| format!("cannot find what was built: {error}"))?;
+        let us = env::current_exe()
+            .map_err(|error| format!("cannot find the built programs: {error}"))?;
         let programs = us.parent().map(Path::to_owned).unwrap_or_default();
         let reports = reports();
         if reports.exists() {
@@ -126,7 +124,7 @@ impl Suite {
                 .map_err(|error| format!("cannot remove {}: {error}", reports.display()))?;
         }
         fs::create_dir_all(&reports)
-            .map_err(|error| format!("cannot make {}: {error}", reports.display()))?;
+            .map_err(|error| format!("cannot create {}: {error}", reports.display()))?;
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
         let start = || match nodes {
             Some(_) => Nodes::start(&programs, &reports).map(|it| Target::Nodes(Box::new(it))),
@@ -160,7 +158,7 @@ impl Suite {
         match failed {
             0 => Ok(()),
             _ => Err(format!(
-                "FAILED: conformance: {failed} of {} runs\nall that the suite has said: {}",
+                "FAILED: conformance: {failed} of {} runs\noutput of the suite: {}",
                 runs.len(),
                 reports().display()
             )),
@@ -190,12 +188,12 @@ impl Suite {
     fn run(&self, run: &Run) -> Outcome {
         let report = reports().join(run.directory());
         fs::create_dir_all(&report)
-            .map_err(|error| format!("cannot make {}: {error}", report.display()))?;
+            .map_err(|error| format!("cannot create {}: {error}", report.display()))?;
         let mut command = self.command(run);
         command.arg("-o").arg(&report).stdin(Stdio::null());
         let status = step::run_into(&report.join("output.txt"), &mut command, LIMIT)?;
         let checks = report::read(&report)?;
-        // A server is judged by the checks alone. For a client the status of the suite counts, too: only the suite knows how it
+        // A server is judged only by the checks. For a client the status of the suite counts, too: only the suite knows how it
         // ended.
         let client_failed = run.side == Side::Client && !status.success();
         report::judge(&checks, client_failed)

@@ -84,7 +84,7 @@ impl Nodes {
 
 fn bring(program: Program) -> Outcome<PathBuf> {
     let brought = program.bring()?;
-    brought.ok_or_else(|| "two nodes need redis-server and nginx: install them".to_owned())
+    brought.ok_or_else(|| "redis-server or nginx is not installed: two nodes need both".to_owned())
 }
 
 fn run(command: &mut Command) -> Outcome<Running> {

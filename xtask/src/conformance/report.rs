@@ -9,14 +9,13 @@ use serde_json::Value;
 
 use crate::step::Outcome;
 
-/// The check that the suite makes in every run, whatever it tried: it passes if all messages fit the schema, however few there
-/// were.
+/// The check that the suite makes in every run: it passes if all messages fit the schema, even if there were hardly any.
 const ALWAYS: &str = "wire-schema-valid";
 
 /// Reads the checks that the suite has written somewhere below `directory`.
 pub(super) fn read(directory: &Path) -> Outcome<Vec<Value>> {
-    let file = find(directory).map_err(|error| format!("cannot look for the report: {error}"))?;
-    let file = file.ok_or("the suite has left no report; see output.txt")?;
+    let file = find(directory).map_err(|error| format!("cannot find the report: {error}"))?;
+    let file = file.ok_or("the suite wrote no report; see output.txt")?;
     let text =
         fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))
@@ -48,12 +47,12 @@ pub(super) fn judge(checks: &[Value], client_failed: bool) -> Outcome {
         return Err(wrong.concat());
     }
     if client_failed {
-        return Err("the client has failed, or took too long; see output.txt".to_owned());
+        return Err("the client failed or timed out; see output.txt".to_owned());
     }
     let tried = |check: &&Value| text(check, "status") == "SUCCESS" && text(check, "id") != ALWAYS;
     match checks.iter().find(tried) {
         Some(_) => Ok(()),
-        None => Err("nothing was tried".to_owned()),
+        None => Err("the run checked nothing".to_owned()),
     }
 }
 
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_and_went_well_has_passed() {
+    fn successful_checks_pass() {
         let checks = [
             check("a", "SUCCESS"),
             check("b", "SKIPPED"),
@@ -98,11 +97,11 @@ mod tests {
         ];
         assert_eq!(judge(&checks, false), Ok(()));
         let failed = judge(&checks, true).unwrap_err();
-        assert!(failed.contains("the client has failed"));
+        assert!(failed.contains("the client failed"));
     }
 
     #[test]
-    fn a_warning_is_a_failure() {
+    fn warning_is_a_failure() {
         for status in ["FAILURE", "WARNING"] {
             let reason = judge(&[check("a", "SUCCESS"), check("b", status)], false).unwrap_err();
             assert!(
@@ -113,13 +112,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_has_tried_nothing_is_a_failure() {
+    fn run_without_attempts_fails() {
         for checks in [
             vec![],
             vec![check("a", "SKIPPED")],
             vec![check("a", "INFO"), check(ALWAYS, "SUCCESS")],
         ] {
-            assert_eq!(judge(&checks, false).unwrap_err(), "nothing was tried");
+            assert_eq!(
+                judge(&checks, false).unwrap_err(),
+                "the run checked nothing"
+            );
         }
     }
 }

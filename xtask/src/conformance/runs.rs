@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 const LEFT_OUT: &[(&str, &str)] = &[
     (
         "tasks-status-notifications",
-        "the suite skips it always; it/extension/tasks has a test of its own",
+        "the suite always skips it; it/extension/tasks has a test for it",
     ),
     (
         "sep-2640-",
@@ -15,8 +15,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
 ];
 
-/// The revisions at which scenarios of extensions are run. They belong to no revision: the suite runs them at any, if it is told
-/// to.
+/// The revisions at which scenarios of extensions are run. They belong to no revision: the suite can run them at any.
 const OF_EXTENSIONS: &[&str] = &["2025-11-25", "2026-07-28"];
 
 /// The scenarios of extensions that only some revisions support, by the beginnings of their names.
@@ -73,7 +72,7 @@ impl Run {
         let Self {
             scenario, revision, ..
         } = self;
-        format!("run just that: cargo xtask conformance {word} '{scenario} {revision}'")
+        format!("rerun only this: cargo xtask conformance {word} '{scenario} {revision}'")
     }
 
     /// The directory of the report.
@@ -182,7 +181,7 @@ Authorization server scenarios (test against an authorization server):
     }
 
     #[test]
-    fn a_scenario_is_run_at_each_of_its_revisions() {
+    fn scenario_runs_at_each_of_its_revisions() {
         let (runs, left_out) = choose(&read(LIST), None, "");
         let all = [
             "server ping 2025-06-18",
@@ -204,7 +203,7 @@ Authorization server scenarios (test against an authorization server):
     }
 
     #[test]
-    fn a_side_and_a_word_choose() {
+    fn side_and_word_select_the_runs() {
         let scenarios = read(LIST);
         assert_eq!(
             names(&choose(&scenarios, Some(Side::Client), "tools").0),

@@ -44,7 +44,7 @@ impl Server {
         let listens = server.await_port();
         if let Ok(Some(status)) = server.process.try_wait() {
             return Err(format!(
-                "our server has ended with {status}; see {}",
+                "our server exited with {status}; see {}",
                 log.display()
             ));
         }
@@ -94,13 +94,13 @@ pub(super) fn await_port(port: u16, name: &str) -> Outcome {
         }
         thread::sleep(PAUSE);
     }
-    Err(format!("{name} does not listen"))
+    Err(format!("{name} is not listening"))
 }
 
-/// A port on which no process listens now, and on which most probably none will in the next moment.
+/// A free port, which most probably stays free for the next moment.
 pub(super) fn free_port() -> Outcome<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|it| it.local_addr());
-    let address = address.map_err(|error| format!("there is no port to listen at: {error}"))?;
+    let address = address.map_err(|error| format!("cannot find a free port: {error}"))?;
     Ok(address.port())
 }

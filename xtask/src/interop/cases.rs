@@ -77,7 +77,7 @@ impl Over {
     }
 }
 
-/// A client of others that talks to our server.
+/// A third-party client that talks to our server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) name: &'static str,
@@ -89,9 +89,9 @@ pub(crate) struct Client {
     /// The argument that the script calls MODE.
     pub(crate) mode: &'static str,
     pub(crate) over: Over,
-    /// Whether the client leaves the server time to end by itself; the oldest clients kill it.
+    /// Whether the client gives the server time to exit; the oldest clients kill it.
     pub(crate) waits: bool,
-    /// Whether servers of others have the features that the client needs, so that they can stand in for ours.
+    /// Whether third-party servers have the features that the client needs, so that they can stand in for ours.
     pub(crate) has_twin: bool,
 }
 
@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-/// A server of others that our client talks to.
+/// A third-party server that our client talks to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Server {
     pub(crate) name: &'static str,
@@ -313,7 +313,7 @@ const QUESTIONS: &[&str] = &[
     "--decline", "delete", r#"{"project":"moon"}"#,
 ];
 
-/// More calls than an HTTP/2 connection takes at once, and more than it takes in all.
+/// More calls than an HTTP/2 connection allows at once, and more than it allows in total.
 #[rustfmt::skip]
 const MANY: &[&str] = &[
     "--many", "100", "echo", r#"{"text":"one of many"}"#, "one of many",

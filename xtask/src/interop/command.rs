@@ -52,7 +52,7 @@ impl Parties {
         })
     }
 
-    /// Whether all programs are there that a case needs. A case that lacks one is left out, and counted.
+    /// Whether all programs that a case needs are installed. A case that lacks one is skipped and counted.
     pub(crate) fn have(&self, name: &str, over: Over) -> bool {
         let missing = match over {
             _ if over.needs_nginx() && self.nginx.is_none() => "nginx",
@@ -60,7 +60,7 @@ impl Parties {
             _ if needs_certificates(over) && !self.has_openssl => "openssl",
             _ => return true,
         };
-        left_out(&format!("{name}: there is no {missing}"));
+        left_out(&format!("{name}: {missing} is not installed"));
         self.left_out.set(self.left_out.get() + 1);
         false
     }
@@ -89,8 +89,10 @@ fn has_openssl() -> bool {
     let works = command.arg("version").stdout(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
     if !works {
-        headline("!!! NOT TESTED: TLS, with clients and servers of others !!!");
-        println!("there is no openssl to make certificates\nto test it: apt-get install openssl");
+        headline("!!! NOT TESTED: TLS with third-party clients and servers !!!");
+        println!(
+            "openssl, which makes the certificates, is not installed\ninstall it: apt-get install openssl"
+        );
     }
     works
 }
@@ -160,7 +162,7 @@ impl Meeting {
     }
 }
 
-/// The path of the endpoint at servers of others. Our server answers at every path.
+/// The path of the endpoint at third-party servers. Our server answers at every path.
 fn path(over: Over) -> &'static str {
     match over {
         Over::Sse => "/sse",
@@ -195,5 +197,5 @@ fn command(words: &[OsString]) -> Command {
 
 /// The path of this program. The programs of `oxmcp-interop` are built into the same directory.
 fn this_program() -> Outcome<PathBuf> {
-    env::current_exe().map_err(|error| format!("cannot find the programs that were built: {error}"))
+    env::current_exe().map_err(|error| format!("cannot find the built programs: {error}"))
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask test interop`: SDKs of others against ours. Clients of others talk to our server, and our client talks to servers
-//! of others.
+//! `cargo xtask test interop`: third-party software against ours. Third-party clients talk to our server, and our client talks to
+//! third-party servers.
 
 mod cases;
 mod command;
@@ -28,7 +28,7 @@ pub(crate) fn run(word: &str) -> Outcome {
     step::build(&["interop-server", "interop-client"])?;
 
     headline(
-        "interop: clients of others talk to our server, our client talks to servers of others",
+        "interop: third-party clients with our server, and our client with third-party servers",
     );
     let clients = clients(word, &parties).map(|client| {
         let server = parties.us.with_file_name("interop-server").into();
@@ -86,16 +86,16 @@ fn wire(word: &str) -> Outcome {
         .filter(|(_, _, transcript)| transcript.exists())
         .map(|(side, revision, transcript)| format!("{side}:{revision}:{}", transcript.display()));
     step::run(
-        "what we sent, against the official schemas",
+        "our messages against the official schemas",
         node.run("wire.mjs").arg(schemas).args(transcripts),
     )
 }
 
-/// Runs the scripts of the clients against servers of others. If that fails, the script is wrong, and not our server.
+/// Runs the scripts of the clients against third-party servers. If that fails, the script is wrong, and not our server.
 pub(crate) fn run_twins(word: &str) -> Outcome {
     let parties = Parties::gather(|needs| wants(word, needs))?;
 
-    headline("interop-twins: clients of others talk to servers of others");
+    headline("interop-twins: third-party clients with third-party servers");
     let cases = clients(word, &parties).filter_map(|client| {
         let server = start(twin(client)?, &parties);
         Some(their_client(client, "lenient", &parties, server, false))
@@ -103,7 +103,7 @@ pub(crate) fn run_twins(word: &str) -> Outcome {
     run_cases("interop-twins", cases, &parties.left_out)
 }
 
-/// The case of a client of others: the arguments `SCRIPT MODE STRICTNESS`, and those that say how to reach the server.
+/// The case of a third-party client: the arguments `SCRIPT MODE STRICTNESS`, and those that say how to reach the server.
 fn their_client(
     client: &Client,
     strictness: &str,

@@ -1,6 +1,6 @@
 //! `cargo xtask record FILE COMMAND...`: runs a server and records its input and output.
 //!
-//! Clients of others start our server themselves, so only a program in between can see how it ends. Each line from the client is
+//! Third-party clients start our server themselves, so only a program in between can see how it ends. Each line from the client is
 //! recorded as `> line`, each line from the server as `< line`, and the end of the server as `exit STATUS`. If the client kills the
 //! recorder before that, there is no `exit` line.
 
@@ -44,7 +44,7 @@ pub(crate) fn run(file: &str, command: &[&str]) -> ExitCode {
 
 fn supervise(file: &str, command: &[&str]) -> io::Result<u8> {
     let [program, args @ ..] = command else {
-        return Err(io::Error::other("there is no command to run"));
+        return Err(io::Error::other("missing the command to run"));
     };
     let record = Record::open(file)?;
     let mut child = Command::new(program)
@@ -74,7 +74,7 @@ fn supervise(file: &str, command: &[&str]) -> io::Result<u8> {
 /// Copies standard input to the server. The thread ends with the process, because a read of standard input cannot be interrupted.
 fn forward_input(child: &mut Child, record: Record) {
     if let Some(input) = child.stdin.take() {
-        // A server that has ended already is no failure of the recorder; the exit status tells how it ended.
+        // A server that has already exited is not a failure of the recorder; the exit status shows how it ended.
         thread::spawn(move || copy(io::stdin(), input, &record, ">"));
     }
 }

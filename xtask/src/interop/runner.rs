@@ -77,10 +77,10 @@ pub(crate) fn run_cases(
         step::skipped(left_out.get())
     );
     match failed.as_slice() {
-        [] if passed + left_out.get() == 0 => Err(format!("FAILED: {part}: there is no such case")),
+        [] if passed + left_out.get() == 0 => Err(format!("FAILED: {part}: no case matches")),
         [] => Ok(()),
         [first, ..] => Err(format!(
-            "FAILED: {part}: {}\nrun just one: cargo xtask test {part} {first}",
+            "FAILED: {part}: {}\nrerun only one: cargo xtask test {part} {first}",
             failed.join(", ")
         )),
     }
@@ -89,10 +89,10 @@ pub(crate) fn run_cases(
 fn run_case(case: &mut Case) -> Outcome {
     let status = run_to_the_end(case).map_err(|error| format!("cannot run it: {error}"))?;
     let Some(status) = status else {
-        return Err(format!("it took longer than {} s", LIMIT.as_secs()));
+        return Err(format!("timed out after {} s", LIMIT.as_secs()));
     };
     if !status.success() {
-        return Err(format!("the client ended with {status}"));
+        return Err(format!("the client exited with {status}"));
     }
     let transcript = fs::read_to_string(transcript(case.name))
         .map_err(|error| format!("the server was not started through the recorder: {error}"))?;
@@ -138,7 +138,7 @@ fn speaks(transcript: &str, revision: &str) -> Outcome {
     if lines.any(|line| line.replace("\": ", "\":").contains(&named)) {
         return Ok(());
     }
-    Err(format!("revision {revision} was not agreed on"))
+    Err(format!("revision {revision} was not negotiated"))
 }
 
 fn says(transcript: &str, words: &[&str]) -> Outcome {
@@ -148,7 +148,7 @@ fn says(transcript: &str, words: &[&str]) -> Outcome {
             .any(|line| line.starts_with(['>', '#']) && line.contains(**word))
     };
     match words.iter().find(|word| !said(word)) {
-        Some(word) => Err(format!("the client never said {word}")),
+        Some(word) => Err(format!("the transcript lacks {word}")),
         None => Ok(()),
     }
 }
@@ -160,16 +160,16 @@ fn ended_cleanly(transcript: &str) -> Outcome {
         .filter_map(|line| line.strip_prefix("exit "))
         .collect();
     match ends.iter().find(|status| **status != "0") {
-        Some(status) => Err(format!("our server ended with status {status}")),
+        Some(status) => Err(format!("our server exited with status {status}")),
         None if ends.is_empty() => {
-            Err("our server did not end by itself when its input ended".to_owned())
+            Err("our server did not exit at the end of its input".to_owned())
         }
         None => Ok(()),
     }
 }
 
 fn show_logs(case: &Case) {
-    println!("    run just that: {}", step::shown(&case.command));
+    println!("    rerun only this: {}", step::shown(&case.command));
     for kind in ["out", "err", "transcript"] {
         let file = log(case.name, kind);
         println!("    --- {}", file.display());
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_revision_is_what_a_legacy_server_answers_and_a_modern_client_claims() {
+    fn revision_comes_from_legacy_server_or_modern_client() {
         let legacy =
             "> {\"protocolVersion\":\"2025-11-25\"}\n< {\"protocolVersion\": \"2025-03-26\"}\n";
         assert_eq!(speaks(legacy, "2025-03-26"), Ok(()));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_client_can_have_said_it() {
+    fn expected_client_message_counts_only_from_client() {
         assert_eq!(
             says("> notifications/cancelled\n", &["notifications/cancelled"]),
             Ok(())
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_end_is_an_exit_with_status_0_of_every_server() {
+    fn clean_end_requires_exit_status_zero_everywhere() {
         assert_eq!(ended_cleanly("> {}\nexit 0\nexit 0\n"), Ok(()));
         assert!(ended_cleanly("exit 0\nexit 1\n").is_err());
         assert!(ended_cleanly("> {}\n").is_err(), "killed before it ended");

@@ -62,7 +62,7 @@ async fn endpoint(is_shared: bool) -> Result<StreamableHttp> {
         return Ok(endpoint.bus(Arc::new(MemoryBus::new())));
     }
     let url = env::var("BENCH_REDIS")
-        .map_err(|_| Error::invalid_params("BENCH_REDIS must have the address of a Redis"))?;
+        .map_err(|_| Error::invalid_params("missing the address of Redis in BENCH_REDIS"))?;
     let key = StateKey::new([7; StateKey::LENGTH]);
     Ok(endpoint.cluster(Redis::connect(url).await?.keys([key])))
 }

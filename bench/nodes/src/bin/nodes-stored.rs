@@ -54,7 +54,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<String> {
-    let sessions: usize = env::args().nth(1).ok_or("how many sessions?")?.parse()?;
+    let sessions: usize = env::args()
+        .nth(1)
+        .ok_or("missing the number of sessions")?
+        .parse()?;
     let url = env::var("BENCH_REDIS")?;
     let store = Redis::connect(&url).await?;
     let store = store
@@ -68,7 +71,9 @@ async fn run() -> Result<String> {
     let append = |session: usize, stream: &'static str| async move {
         let write = StreamWrite::new(Bytes::from_static(EVENT.as_bytes()));
         let added = store.append(&id(session), stream, write).await?;
-        added.map(drop).ok_or_else(|| "an event is not kept".into())
+        added
+            .map(drop)
+            .ok_or_else(|| "the store kept no event".into())
     };
     all(streams, |number| append(number, "0123456789abcdef")).await?;
     let bytes_per_stream = memory.grown_by(streams)?;
@@ -110,7 +115,7 @@ async fn create(store: &Redis, number: usize) -> Result<()> {
     record.principal = Some(principal(number));
     let created = store.create(&id(number), record, LASTS, 10).await?;
     if created != Creation::Created {
-        return Err(format!("session {number} is not created: {created:?}").into());
+        return Err(format!("cannot create session {number}: {created:?}").into());
     }
     store.set(&id(number), Setting::Initialized).await?;
     Ok(())
@@ -139,7 +144,7 @@ async fn call(node: &StreamableHttp, number: usize) -> Result<()> {
     let answer = response.into_body().collect().await?.to_bytes();
     let answer = String::from_utf8_lossy(&answer);
     if status != StatusCode::OK || !answer.contains("the node") {
-        return Err(format!("session {number} is answered with {status}: {answer}").into());
+        return Err(format!("session {number} got status {status}: {answer}").into());
     }
     Ok(())
 }
@@ -154,7 +159,7 @@ impl Memory {
     fn of(url: &str) -> Result<Self> {
         let address = url
             .strip_prefix("redis://")
-            .ok_or("no address of a Redis")?;
+            .ok_or("missing the address of Redis in BENCH_REDIS")?;
         let connection = TcpStream::connect(address)?;
         let mut memory = Self {
             connection,
@@ -176,7 +181,9 @@ impl Memory {
         let said = String::from_utf8_lossy(&said).into_owned();
         let mut lines = said.lines();
         let used = lines.find_map(|line| line.strip_prefix("used_memory:"));
-        Ok(used.ok_or("Redis does not say what it uses")?.parse()?)
+        Ok(used
+            .ok_or("no memory usage in the reply of Redis")?
+            .parse()?)
     }
 
     /// The growth in bytes since the last call, divided by `count`.

@@ -26,7 +26,7 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
     let session = if let Some(url) = &options.url {
         client.connect(Endpoint::new(url)).await?
     } else {
-        let (program, args) = options.server.split_first().ok_or("no server")?;
+        let (program, args) = options.server.split_first().ok_or("missing the server")?;
         client.connect(Command::new(program).args(args)).await?
     };
     let report = keep_in_flight(&options, |mut worker| {

@@ -70,14 +70,14 @@ fn wait() -> Tool {
                 let sum = adder
                     .add(a, b)
                     .await
-                    .ok_or_else(|| ToolError::new("nobody adds any more"))?;
+                    .ok_or_else(|| ToolError::new("the adder has stopped"))?;
                 Ok::<_, ToolError>(sum.to_string())
             }
         },
     )
 }
 
-/// The tools beside `add`, `echo` and `stream`.
+/// The tools in addition to `add`, `echo` and `stream`.
 #[derive(Clone, Copy)]
 enum Tools {
     Plain,

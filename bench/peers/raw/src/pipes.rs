@@ -21,7 +21,7 @@ pub enum Stdio {
 /// Detects the kind of the standard streams, and opens them accordingly.
 #[must_use]
 pub fn stdio() -> Stdio {
-    // Opened anew, the pipes get open file descriptions of their own, so that the non-blocking mode affects no other process.
+    // Opened anew, the pipes get new open file descriptions, so that the non-blocking mode affects no other process.
     let pipes = pipe::OpenOptions::new()
         .open_receiver("/proc/self/fd/0")
         .and_then(|input| {

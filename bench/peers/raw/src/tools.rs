@@ -138,7 +138,7 @@ impl Tools {
                 start(out, id);
                 let message = serde_json::Value::from(message);
                 write!(out, r#""error":{{"code":{code},"message":{message}}}}}"#)
-                    .expect("a Vec takes every write");
+                    .expect("writing to a Vec cannot fail");
                 put(out, "\n");
                 Answer::Done
             }
@@ -251,7 +251,7 @@ impl Stream {
             );
             put(out, token.get());
             writeln!(out, r#","progress":{sent},"total":{n}}}}}"#)
-                .expect("a Vec takes every write");
+                .expect("writing to a Vec cannot fail");
         }
         true
     }
@@ -282,7 +282,7 @@ fn content(out: &mut Vec<u8>, id: &RawValue, era: Era, text: &str) {
         },
     );
     put(out, r#""content":[{"type":"text","text":"#);
-    serde_json::to_writer(&mut *out, text).expect("a Vec takes every string");
+    serde_json::to_writer(&mut *out, text).expect("writing to a Vec cannot fail");
     put(out, "}]");
 }
 
@@ -331,7 +331,7 @@ fn list(dummies: usize) -> String {
             list,
             r#",{{"name":"dummy_{i:03}","description":"Add two integers","inputSchema":{pair}}}"#
         )
-        .expect("a String takes every write");
+        .expect("writing to a String cannot fail");
     }
     list.push(']');
     list

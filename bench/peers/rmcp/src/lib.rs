@@ -44,7 +44,7 @@ pub struct Tools<const KEPT: bool> {
     updates: broadcast::Sender<String>,
 }
 
-/// The tools beside `add`, `echo` and `stream`.
+/// The tools in addition to `add`, `echo` and `stream`.
 #[derive(Clone, Copy)]
 pub struct Set {
     /// Whether to add `quote`, `wait` and `update`.
@@ -103,7 +103,7 @@ impl<const KEPT: bool> Tools<KEPT> {
     #[tool(description = "Let another task add two integers")]
     async fn wait(&self, Parameters(Pair { a, b }): Parameters<Pair>) -> Result<String, ErrorData> {
         let sum = self.adder.add(a, b).await;
-        let sum = sum.ok_or_else(|| ErrorData::internal_error("nobody adds any more", None))?;
+        let sum = sum.ok_or_else(|| ErrorData::internal_error("the adder has stopped", None))?;
         Ok(sum.to_string())
     }
 

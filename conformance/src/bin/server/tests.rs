@@ -86,7 +86,7 @@ async fn connect(revision: Revision) -> ClientSession {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_tool_answers_in_every_revision_that_has_forms() {
+async fn every_tool_answers_in_revisions_with_forms() {
     for revision in Revision::ALL.into_iter().filter(has_forms) {
         let session = connect(revision).await;
         for (tool, arguments, wanted) in calls() {
@@ -103,7 +103,7 @@ async fn every_tool_answers_in_every_revision_that_has_forms() {
 }
 
 #[tokio::test]
-async fn every_prompt_and_resource_can_be_had() {
+async fn every_prompt_and_resource_is_readable() {
     for revision in Revision::ALL {
         let session = connect(revision).await;
         let prompts = session.prompts().all().await.expect("the prompts");

@@ -69,8 +69,7 @@ pub(super) fn authenticate(
     Ok(())
 }
 
-/// The method by which a secret is sent: in the header, unless the server accepts it only in the body, or accepts none at
-/// all.
+/// The method by which a secret is sent: in the header, unless the server accepts it only in the body, or not at all.
 fn method_of_secret(server: &AuthorizationServerMetadata) -> &'static str {
     let Some(offered) = &server.token_endpoint_auth_methods_supported else {
         return "client_secret_basic";
@@ -101,7 +100,7 @@ fn check_algorithm(key: &SigningKey, server: &AuthorizationServerMetadata) -> Re
         return Ok(());
     }
     Err(AuthError::unsupported(format!(
-        "{:?} takes assertions that are signed by {}, and the key signs by {own}",
+        "authorization server {:?} accepts assertions signed with {}, but the key signs with {own}",
         server.issuer,
         offered.join(", ")
     )))

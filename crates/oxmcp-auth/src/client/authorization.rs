@@ -15,7 +15,7 @@ use crate::{
     url_rules::{is_uri, parse},
 };
 
-/// The most bytes of a response.
+/// The maximum length of a response in bytes.
 const MAX_ANSWER: usize = 16 * 1024;
 
 /// An authorization request: the user is sent to the authorization server, and the response arrives at a redirect URI.
@@ -35,7 +35,7 @@ const MAX_ANSWER: usize = 16 * 1024;
 ///     .scopes(ScopeSet::parse("mcp:read"))
 ///     .begin()?;
 /// assert!(attempt.url().starts_with("https://as.example/authorize?response_type=code&client_id=my-client"));
-/// // The answer to another request, or nobody's.
+/// // The response to another request, or a forged one.
 /// let error = attempt.finish("http://127.0.0.1:4711/callback?code=x&state=guessed").unwrap_err();
 /// assert!(error.message().contains("state"));
 /// # Ok::<(), oxmcp_auth::AuthError>(())
@@ -53,7 +53,7 @@ pub struct Authorization<'a> {
 }
 
 impl<'a> Authorization<'a> {
-    /// A request of a client, the response to which arrives at a redirect URI.
+    /// Creates a request of a client, whose response arrives at a redirect URI.
     #[must_use]
     pub fn new(discovered: &'a Discovered, client: &'a Client, redirect_uri: &'a str) -> Self {
         Self {
@@ -92,8 +92,8 @@ impl<'a> Authorization<'a> {
     ///
     /// # Errors
     ///
-    /// If the server has no authorization endpoint or no PKCE with S256, if the client belongs to another server, or the
-    /// redirect URI is neither https nor loopback nor of a private scheme.
+    /// If the server has no authorization endpoint or no PKCE with S256, if the client belongs to another server, or if the
+    /// redirect URI is neither https, nor loopback, nor a private scheme.
     pub fn begin(self) -> Result<AuthorizationAttempt> {
         let server = &self.discovered.server;
         let endpoint = server.authorization_endpoint()?;
@@ -120,15 +120,15 @@ impl<'a> Authorization<'a> {
         });
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(&own).extend_pairs(others);
-        // OpenID Connect gives refresh tokens only if the user is asked for consent.
+        // OpenID Connect issues refresh tokens only if the user is asked for consent.
         let has_prompt = self.parameters.iter().any(|(name, _)| name == "prompt");
         if self.scopes.contains("offline_access") && !has_prompt {
             query.append_pair("prompt", "consent");
         }
-        // A query that the endpoint has already is kept.
+        // An existing query of the endpoint is kept.
         if !is_uri(endpoint) {
             return Err(AuthError::malformed(format!(
-                "the authorization_endpoint {endpoint:?} has characters that no URL may have: they must be percent-encoded"
+                "invalid authorization_endpoint {endpoint:?}: percent-encode characters that are not allowed in a URL"
             )));
         }
         let divider = match parse(endpoint, "authorization_endpoint")?.query() {
@@ -150,7 +150,7 @@ impl<'a> Authorization<'a> {
     }
 }
 
-/// The state of an authorization request, which is kept until the response arrives, and used for one response.
+/// The state of an authorization request. Keep it until the response arrives, and use it for one response only.
 #[derive(Clone, Debug)]
 pub struct AuthorizationAttempt {
     url: String,
@@ -178,31 +178,31 @@ struct StoredAttempt {
 }
 
 impl AuthorizationAttempt {
-    /// The URL to which the user is sent. After [`from_json`](Self::from_json) it is empty.
+    /// Returns the URL to which the user is sent. After [`from_json`](Self::from_json) it is empty.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The `state` of the request, by which the attempt of a response is found among several.
+    /// Returns the `state` of the request, by which the attempt of a response is found among several.
     #[must_use]
     pub fn state(&self) -> &Secret {
         &self.state
     }
 
-    /// The issuer from which the response must come.
+    /// Returns the issuer from which the response must come.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// The redirect URI at which the response arrives.
+    /// Returns the redirect URI at which the response arrives.
     #[must_use]
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    /// The scopes that were requested.
+    /// Returns the scopes that were requested.
     #[must_use]
     pub fn scopes(&self) -> ScopeSet {
         ScopeSet::parse(&self.scopes)
@@ -220,7 +220,7 @@ impl AuthorizationAttempt {
         &self.verifier
     }
 
-    /// The attempt as text, for a response that arrives at another process. This text and the code are enough to get the
+    /// Returns the attempt as text, for a response that arrives at another process. The text and the code are enough to get the
     /// token, so the text must be sealed.
     #[must_use]
     pub fn to_json(&self) -> Secret {
@@ -244,7 +244,7 @@ impl AuthorizationAttempt {
     /// If the text is not a stored attempt.
     pub fn from_json(text: &Secret) -> Result<Self> {
         let stored: StoredAttempt = serde_json::from_str(text.expose())
-            .map_err(|_| AuthError::malformed("the stored attempt to log in cannot be read"))?;
+            .map_err(|_| AuthError::malformed("could not read the stored login; log in again"))?;
         Ok(Self {
             url: String::new(),
             issuer: stored.issuer,
@@ -258,18 +258,18 @@ impl AuthorizationAttempt {
         })
     }
 
-    /// Takes the authorization response: the URL to which the browser was sent, or only its query.
+    /// Receives the authorization response: the URL to which the browser was sent, or only its query.
     ///
     /// # Errors
     ///
-    /// If it is the response to another request, comes from another issuer, is an error, or has no code. If the response
-    /// cannot be trusted, the message shows neither its code nor its error.
+    /// If it is the response to another request, comes from another issuer, is an error, or has no code. If the response cannot
+    /// be trusted, the message shows neither its code nor its error.
     ///
     /// See [Authorization Response Validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-response-validation).
     pub fn finish(&self, answer: &str) -> Result<AuthorizationCode> {
         if answer.len() > MAX_ANSWER {
             return Err(AuthError::limit(format!(
-                "the answer to the authorization request is longer than {MAX_ANSWER} bytes"
+                "authorization response is longer than {MAX_ANSWER} bytes"
             )));
         }
         let query = answer.split_once('?').map_or(answer, |(_, query)| query);
@@ -281,9 +281,9 @@ impl AuthorizationAttempt {
         self.check(&found)?;
         if let Some(code) = &found.error {
             let code = shown(code);
-            let description = found.description.as_deref().unwrap_or("no reason is given");
+            let description = found.description.as_deref().unwrap_or("no description");
             let message = format!(
-                "the authorization server {:?} did not authorize: {code}: {}",
+                "authorization server {:?} refused the login: {code}: {}",
                 self.issuer,
                 shown(description)
             );
@@ -292,7 +292,7 @@ impl AuthorizationAttempt {
         match found.code.filter(|it| !it.is_empty()) {
             Some(code) => Ok(AuthorizationCode(code.into())),
             None => Err(AuthError::malformed(format!(
-                "the answer of {:?} to the authorization request has neither a code nor an error",
+                "authorization response from {:?} has neither a code nor an error",
                 self.issuer
             ))),
         }
@@ -302,8 +302,7 @@ impl AuthorizationAttempt {
     fn check(&self, answer: &Answer) -> Result<()> {
         if answer.state.as_deref().map(Secret::from).as_ref() != Some(&self.state) {
             return Err(AuthError::untrusted(format!(
-                "the answer is not to this authorization request, which was made at {:?}: its `state` is missing or another. Log in \
-                 again",
+                "authorization response does not belong to the request to {:?}: `state` is missing or wrong; log in again",
                 self.issuer
             )));
         }
@@ -311,11 +310,11 @@ impl AuthorizationAttempt {
         match &answer.issuer {
             Some(from) if from == issuer => Ok(()),
             Some(from) => Err(AuthError::untrusted(format!(
-                "the answer is from {:?}, and {issuer:?} was asked: they must be the same, letter by letter",
+                "issuer mismatch: authorization response is from {:?}; expected {issuer:?}",
                 shown(from)
             ))),
             None if self.is_issuer_required => Err(AuthError::untrusted(format!(
-                "the answer does not say who gave it (`iss`), and {issuer:?} says that its answers do"
+                "authorization response has no `iss`, although the metadata of {issuer:?} advertises it"
             ))),
             None => Ok(()),
         }
@@ -344,13 +343,13 @@ impl Answer {
         };
         if place.replace(value).is_some() {
             return Err(AuthError::untrusted(format!(
-                "the answer to the authorization request has `{name}` twice"
+                "duplicate parameter `{name}` in the authorization response"
             )));
         }
         Ok(())
     }
 }
 
-/// An authorization code, which is exchanged for tokens once.
+/// An authorization code, which can be exchanged for tokens once.
 #[derive(Clone, Debug)]
 pub struct AuthorizationCode(pub(super) Secret);

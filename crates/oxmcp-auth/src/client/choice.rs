@@ -12,13 +12,13 @@ use crate::{
     time::UnixTime,
 };
 
-/// The configured ways in which a client can get an id.
+/// The configured ways for a client to get a client ID.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ClientOptions {
     /// The clients that were registered manually, or earlier.
     pub registered: Vec<Client>,
-    /// The client whose id is the URL of its metadata document: [`Client::from_document_url`].
+    /// The client whose ID is the URL of its metadata document: [`Client::from_document_url`].
     pub document: Option<Client>,
     /// The metadata for dynamic registration.
     pub dynamic: Option<ClientMetadata>,
@@ -34,12 +34,12 @@ pub enum ClientChoice {
     Register(Box<Registration>),
 }
 
-/// Chooses the client at a server: one that is registered there, one whose id is the URL of its metadata document, or one to
+/// Chooses the client at a server: one that is registered there, one whose ID is the URL of its metadata document, or one to
 /// register.
 ///
 /// # Errors
 ///
-/// If there is none. If a configured client belongs to another server, and there is no other choice, the error says so.
+/// If there is none. If the only configured client belongs to another server, the error says so.
 ///
 /// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration).
 pub fn choose_client(
@@ -69,8 +69,8 @@ pub fn choose_client(
         client.check_issuer(issuer)?;
     }
     Err(server.located(AuthError::configuration(format!(
-        "there is no client for the authorization server {issuer:?}: its metadata offers neither registrations \
-         (`registration_endpoint`) nor ids that are URLs (`client_id_metadata_document_supported`), or none is configured. Have a \
-         client registered there, and configure it (`Login::client`, or `ClientOptions::registered`)"
+        "no client for the authorization server {issuer:?}: dynamic registration (`registration_endpoint`) and client ID \
+         metadata documents (`client_id_metadata_document_supported`) are not offered or not configured; register a client there, \
+         and configure it with `Login::client` or `ClientOptions::registered`"
     ))))
 }

@@ -7,10 +7,10 @@ use crate::{
     time::UnixTime,
 };
 
-/// A sequence of requests and responses that leads to one result: the caller gets a request, sends it, passes in the
-/// response, and repeats this until there is a result.
+/// A sequence of requests and responses that leads to one result. The caller gets a request, sends it, passes in the response,
+/// and repeats this until there is a result.
 ///
-/// Redirects must not be followed. If no response arrives at all, drop the conversation.
+/// Do not follow redirects. If no response arrives, drop the conversation.
 ///
 /// ```
 /// use oxmcp_auth::{AuthError, Request, Response, UnixTime, client::Conversation};
@@ -32,21 +32,21 @@ pub trait Conversation {
     /// The result of the conversation.
     type Output;
 
-    /// The next request.
+    /// Returns the next request.
     ///
     /// # Errors
     ///
     /// If no request can be made.
     fn request(&mut self, now: UnixTime) -> Result<Request>;
 
-    /// Takes the response to the last request. Returns the result, or `None` if another request must be sent.
+    /// Receives the response to the last request. Returns the result, or `None` if another request must be sent.
     ///
     /// # Errors
     ///
     /// If the conversation has failed.
     fn receive(&mut self, response: &Response, now: UnixTime) -> Result<Option<Self::Output>>;
 
-    /// Takes out the oddities of the responses so far that were tolerated, for a log.
+    /// Removes and returns the deviations that were tolerated in the responses so far, for a log.
     fn tolerated(&mut self) -> Vec<Tolerated> {
         Vec::new()
     }

@@ -20,20 +20,20 @@ use crate::{
 /// The version of stored credentials that this release writes and reads.
 const VERSION: u32 = 1;
 
-/// The key of stored credentials: user, issuer and resource. Two logins that differ in any of the three share nothing.
+/// The key of stored credentials: user, issuer and resource. Logins that differ in any of the three share nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CredentialKey {
     /// The name of the user in the program; empty in a program with one user.
     pub user: String,
-    /// The authorization server that issued the credentials, letter by letter.
+    /// The exact issuer of the credentials.
     pub issuer: String,
     /// The MCP server for which the credentials are.
     pub resource: String,
 }
 
 impl CredentialKey {
-    /// The key of a user's credentials from an issuer for a resource.
+    /// Creates the key of a user's credentials from an issuer for a resource.
     #[must_use]
     pub fn new(
         user: impl Into<String>,
@@ -70,11 +70,11 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Credentials for a new login.
+    /// Creates the credentials of a new login, without tokens.
     ///
     /// # Errors
     ///
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn new(
         server: AuthorizationServerMetadata,
         client: Option<Client>,
@@ -91,9 +91,10 @@ impl Credentials {
         })
     }
 
-    /// The credentials as text, which must be stored where no one else can read it. It does not include the private key of a
-    /// client. It includes the key of proofs if that was [generated](ProofKey::generate); otherwise it does not include the
-    /// tokens that are bound to that key.
+    /// Returns the credentials as text, which must be stored where no one else can read it.
+    ///
+    /// The text does not include the private key of a client. It includes the DPoP key if that was
+    /// [generated](ProofKey::generate); otherwise it leaves out the tokens that are bound to that key.
     #[must_use]
     pub fn to_json(&self) -> Secret {
         let proof_key = self.proof_key.as_ref().and_then(|it| it.to_stored());
@@ -120,20 +121,20 @@ impl Credentials {
     ///
     /// # Errors
     ///
-    /// If the text is not stored credentials, or has another version than this release reads.
+    /// If the text is not stored credentials, or has a version that this release cannot read.
     pub fn from_json(text: &Secret) -> Result<Self> {
         #[derive(Deserialize)]
         struct Version {
             version: u32,
         }
         let unreadable =
-            |_| AuthError::malformed("stored credentials cannot be read: log in again");
+            |_| AuthError::malformed("could not read stored credentials; log in again");
         let Version { version } = serde_json::from_str(text.expose()).map_err(unreadable)?;
         if version != VERSION {
             return Err(AuthError::new(
                 AuthErrorKind::Configuration,
                 format!(
-                    "stored credentials have the form {version}, and this release reads {VERSION}: log in again, or update"
+                    "stored credentials have version {version}, but this release reads version {VERSION}; log in again, or update"
                 ),
             ));
         }

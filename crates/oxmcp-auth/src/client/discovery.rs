@@ -43,18 +43,18 @@ pub enum ResourceParameter {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DiscoveryOptions {
-    /// The issuer to use instead of the one that the MCP server names: for metadata whose issuer is spelt differently, or for
+    /// The issuer to use instead of the one that the MCP server names: for metadata whose issuer is spelled differently, or for
     /// a server that names several issuers or none.
     pub issuer: Option<String>,
     /// The issuers to prefer if the server names several: those that have issued credentials.
     pub preferred_issuers: Vec<String>,
     /// The `resource` parameter to send.
     pub resource: ResourceParameter,
-    /// Whether the fallback of revision 2025-03-26 is never used: an authorization server at the MCP server's own origin, if
-    /// there is no metadata of the MCP server.
+    /// Whether to disable the fallback of revision 2025-03-26: an authorization server at the origin of an MCP server that has
+    /// no metadata.
     pub without_default_endpoints: bool,
-    /// Whether metadata that names no PKCE methods is treated as if it named S256: for servers that support S256 and do not
-    /// say so. Metadata that names only other methods is still refused.
+    /// Whether metadata without PKCE methods is treated as if it named S256: for servers that support S256 but do not advertise
+    /// it. Metadata that names only other methods is still refused.
     pub assume_pkce: bool,
 }
 
@@ -64,16 +64,16 @@ pub struct DiscoveryOptions {
 pub struct Discovered {
     /// The checked metadata of the authorization server.
     pub server: AuthorizationServerMetadata,
-    /// The `resource` parameter to send, letter by letter.
+    /// The exact `resource` parameter to send.
     pub resource: Option<String>,
     /// The metadata of the MCP server, if it has any.
     pub resource_metadata: Option<ProtectedResourceMetadata>,
-    /// Whether there is no metadata, and the endpoints are the defaults of revision 2025-03-26. No stored credentials may be
-    /// sent to these, since an attacker who can hide metadata could choose them.
+    /// Whether the endpoints are the defaults of revision 2025-03-26, because there is no metadata. Never send stored
+    /// credentials to these, since an attacker who can hide metadata could choose them.
     pub is_default: bool,
 }
 
-/// The search for the authorization server of an MCP server.
+/// The discovery of the authorization server of an MCP server.
 ///
 /// ```
 /// use oxmcp_auth::{Response, UnixTime, client::{Conversation, Discovery, DiscoveryOptions}};
@@ -127,7 +127,7 @@ enum Answer<'a> {
 }
 
 impl Discovery {
-    /// Begins the search for the MCP server at this URL, with the challenge that it sent.
+    /// Starts the search for the MCP server at this URL, with the challenge that it sent.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Discovery {
         })
     }
 
-    /// Takes the metadata of the MCP server, and continues with that of its authorization server.
+    /// Reads the metadata of the MCP server, and continues with that of its authorization server.
     fn resource_found(&mut self, body: &[u8]) -> Result<()> {
         let metadata = ProtectedResourceMetadata::parse_noting(body, &mut self.tolerated)?;
         metadata.check_resource(&self.server)?;
@@ -182,8 +182,7 @@ impl Discovery {
         let issuer = servers.iter().find(preferred).or_else(|| servers.first());
         issuer.cloned().ok_or_else(|| {
             AuthError::malformed(format!(
-                "the metadata of {:?} names no authorization server (`authorization_servers`): nobody knows where to get a \
-                 token. If you know it, configure the issuer",
+                "metadata of {:?} names no authorization server (`authorization_servers`); add it there, or configure the issuer",
                 shown_url(&self.server)
             ))
         })
@@ -235,7 +234,7 @@ impl Discovery {
     fn nothing(&self, what: &str, of: &str) -> AuthError {
         let answers = self.answers.join(", ");
         AuthError::unsupported(format!(
-            "there is no {what} {of:?}: {answers}. If you know the authorization server, configure the issuer"
+            "could not find the {what} {of:?}: {answers}; check the URL, or configure the issuer"
         ))
     }
 
@@ -283,7 +282,7 @@ impl Discovery {
             status.as_u16().to_string()
         };
         let url = shown_url(url);
-        self.answers.push(format!("{url} answered {came}"));
+        self.answers.push(format!("{url} returned {came}"));
         if may_go_on {
             return Ok(Answer::Absent);
         }
@@ -294,7 +293,7 @@ impl Discovery {
         };
         Err(AuthError::new(
             kind,
-            format!("a metadata document was expected at {url:?}, and {came} came"),
+            format!("expected a metadata document at {url:?}, but got {came}"),
         ))
     }
 }
@@ -305,7 +304,7 @@ impl Conversation for Discovery {
     fn request(&mut self, _now: UnixTime) -> Result<Request> {
         let Some(url) = self.places.front() else {
             return Err(AuthError::configuration(
-                "the discovery has ended: begin another",
+                "discovery has already finished; start a new one",
             ));
         };
         let mut request = Request::new(Body::default());
@@ -323,7 +322,7 @@ impl Conversation for Discovery {
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Discovered>> {
         let Some(url) = self.places.pop_front() else {
             return Err(AuthError::configuration(
-                "the discovery has ended: begin another",
+                "discovery has already finished; start a new one",
             ));
         };
         let Answer::Document(body) = self.read(&url, response)? else {
@@ -349,7 +348,7 @@ impl Conversation for Discovery {
         let checked = server.check(&issuer, self.rules);
         checked.map_err(|error| error.at(&url))?;
         if server.issuer != issuer {
-            let what = "metadata of the authorization server";
+            let what = "authorization server metadata";
             let spelling = Tolerated::new(what, "issuer", "the name of the server");
             self.tolerated.push(spelling);
         }
@@ -362,7 +361,7 @@ impl Conversation for Discovery {
     }
 }
 
-/// The URL in a challenge, which some servers write without their own address.
+/// The absolute form of the URL in a challenge, which some servers write as a relative one.
 fn absolute(url: &str, server: &str) -> String {
     match Url::parse(url) {
         // Other characters are left for the check of the result, which refuses them.
@@ -379,7 +378,7 @@ pub(super) fn uri(url: &str) -> Result<http::Uri> {
     let parsed = parse(url, "URL")?;
     let text = parsed.as_str().split('#').next().unwrap_or_default();
     text.parse()
-        .map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked")))
+        .map_err(|_| AuthError::malformed(format!("invalid URL {url:?}")))
 }
 
 /// The canonical URI of an MCP server: its URL without a query, which can be secret, without a fragment, and without the

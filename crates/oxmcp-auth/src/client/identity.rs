@@ -42,7 +42,7 @@ impl fmt::Debug for ClientAuthentication {
     }
 }
 
-/// A client that is known to an authorization server: its id, and the method by which it authenticates.
+/// A client that is known to an authorization server: its ID, and the method by which it authenticates.
 ///
 /// ```
 /// use oxmcp_auth::client::Client;
@@ -63,18 +63,18 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that was registered manually. Name the server with [`issued_by`](Self::issued_by).
+    /// Creates a client that was registered manually. Name the server with [`issued_by`](Self::issued_by).
     ///
     /// # Errors
     ///
-    /// If the id is empty, longer than 2 KiB, or not printable ASCII.
+    /// If the ID is empty, longer than 2 KiB, or not printable ASCII.
     pub fn new(id: impl Into<String>) -> Result<Self> {
         let id = id.into();
         let is_id =
             (1..=MAX_ID).contains(&id.len()) && id.bytes().all(|it| matches!(it, b' '..=b'~'));
         if !is_id {
             return Err(AuthError::malformed(
-                "the id of a client is empty, too long, or not visible ASCII",
+                "invalid client ID: empty, too long, or not printable ASCII",
             ));
         }
         Ok(Self {
@@ -86,7 +86,7 @@ impl Client {
         })
     }
 
-    /// A client whose id is the URL of its metadata document. The id is the same at every server.
+    /// Creates a client whose ID is the URL of its metadata document. The ID is the same at every server.
     ///
     /// # Errors
     ///
@@ -101,28 +101,28 @@ impl Client {
         Ok(Self::new(id)?.issued_by(issuer))
     }
 
-    /// Sets the secret of the client, which is sent by the method that the server's metadata names.
+    /// Sets the client secret, which is sent by the method that the server's metadata names.
     #[must_use]
     pub fn with_secret(mut self, secret: impl Into<Secret>) -> Self {
         self.authentication = ClientAuthentication::Secret(secret.into());
         self
     }
 
-    /// Sets the private key by which the client signs assertions (`private_key_jwt`).
+    /// Sets the private key with which the client signs assertions (`private_key_jwt`).
     #[must_use]
     pub fn with_key(mut self, key: Arc<SigningKey>) -> Self {
         self.authentication = ClientAuthentication::PrivateKeyJwt(key);
         self
     }
 
-    /// Binds the client to this authorization server. It is used at no other.
+    /// Binds the client to this authorization server. It is never used at another one.
     #[must_use]
     pub fn issued_by(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }
 
-    /// Sets the redirect URIs with which the client is registered. It is not used with others.
+    /// Sets the redirect URIs with which the client is registered. It is never used with others.
     #[must_use]
     pub fn with_redirect_uris(mut self, uris: Vec<String>) -> Self {
         self.redirect_uris = Some(uris);
@@ -140,7 +140,7 @@ impl Client {
             Some("none") => ClientAuthentication::None,
             Some(other) => {
                 return Err(AuthError::unsupported(format!(
-                    "the server registered the client for {other:?}, which nobody asked for"
+                    "unsupported authentication method {other:?} of the registered client"
                 )));
             }
         };
@@ -152,27 +152,28 @@ impl Client {
         self
     }
 
-    /// The id of the client.
+    /// Returns the ID of the client.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether the client authenticates by a secret or a key: then it should be bound to a server
-    /// ([`issued_by`](Self::issued_by)), since an MCP server could otherwise name another authorization server, which could
-    /// misuse the authentication that it receives.
+    /// Returns whether the client authenticates with a secret or a key.
+    ///
+    /// Bind such a client to a server with [`issued_by`](Self::issued_by): an MCP server could otherwise name another
+    /// authorization server, which could misuse the credentials that it receives.
     #[must_use]
     pub fn is_confidential(&self) -> bool {
         !matches!(self.authentication, ClientAuthentication::None)
     }
 
-    /// The authorization server to which the client is bound, if any.
+    /// Returns the authorization server to which the client is bound, if any.
     #[must_use]
     pub fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }
 
-    /// The redirect URIs with which the client is registered, if they are known.
+    /// Returns the redirect URIs with which the client is registered, if they are known.
     #[must_use]
     pub fn redirect_uris(&self) -> Option<&[String]> {
         self.redirect_uris.as_deref()
@@ -192,7 +193,7 @@ impl Client {
         &self.authentication
     }
 
-    /// Whether the client can be used at this server, with this redirect URI, at the time `now`.
+    /// Returns whether the client can be used at this server, with this redirect URI, at the time `now`.
     #[must_use]
     pub fn is_usable(&self, issuer: &str, redirect_uri: Option<&str>, now: UnixTime) -> bool {
         let is_theirs = self
@@ -210,8 +211,8 @@ impl Client {
     pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
         match &self.issuer {
             Some(own) if !is_same_issuer(own, issuer) => Err(AuthError::untrusted(format!(
-                "the client {:?} is registered at {own:?}, and the MCP server now names the authorization server {issuer:?}: \
-                 its credentials are not sent there. If the change is right, configure a client of the new server",
+                "client {:?} is registered at {own:?}, but the MCP server names the authorization server {issuer:?}; if that is \
+                 right, configure a client that is registered there",
                 self.id
             ))),
             _ => Ok(()),
@@ -243,7 +244,11 @@ impl Client {
             (Some("secret"), Some(it)) => ClientAuthentication::Secret(it),
             (Some("client_secret_basic"), Some(it)) => ClientAuthentication::SecretBasic(it),
             (Some("client_secret_post"), Some(it)) => ClientAuthentication::SecretPost(it),
-            _ => return Err(AuthError::malformed("stored credentials cannot be read")),
+            _ => {
+                return Err(AuthError::malformed(
+                    "could not read stored credentials; log in again",
+                ));
+            }
         };
         Ok(Self {
             authentication,
@@ -276,11 +281,11 @@ pub(super) fn check_document_url(url: &str) -> Result<()> {
         return Ok(());
     }
     Err(AuthError::configuration(format!(
-        "the URL of the client's metadata {url:?} must be https, with a path and without a fragment"
+        "invalid client metadata URL {url:?}: must be https, with a path and without a fragment"
     )))
 }
 
-/// Whether a URL can be the id of a client.
+/// Whether a URL can be a client ID.
 fn is_https_with_path(url: &str) -> bool {
     let parsed = UrlRules::https().parse(url, "URL");
     parsed.is_ok_and(|it| it.path() != "/")

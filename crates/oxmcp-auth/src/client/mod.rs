@@ -1,8 +1,8 @@
 //! The steps of a client, from a refused request to the token with which it is sent again.
 //!
-//! A [`Conversation`] is a step that sends HTTP requests: it gives a request, takes the response, and finally has a result.
-//! [`Discovery`] finds the authorization server, [`choose_client`] chooses the client at that server, [`Authorization`] is
-//! the request that the user has to approve, and a [`TokenRequest`] of any grant results in [`Tokens`].
+//! [`Discovery`] finds the authorization server, [`choose_client`] chooses or registers the client, [`Authorization`] asks the
+//! user for consent, and a [`TokenRequest`] gets the [`Tokens`]. A step that sends HTTP requests is a [`Conversation`]: it
+//! returns a request, receives the response, and finally returns its result.
 
 mod authentication;
 mod authorization;

@@ -71,7 +71,7 @@ pub(super) fn code(response: &Response) -> Option<String> {
     read(response).code
 }
 
-/// Reads an error as servers write it: by the standard, as an object with a code and a message, or as text.
+/// Reads an error in the forms that servers use: the standard one, an object with a code and a message, or text.
 fn read(response: &Response) -> ErrorBody {
     let body = document::without_mark(response.body().as_ref());
     if body.len() > document::MAX_DOCUMENT {
@@ -116,7 +116,7 @@ pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthEr
             code.as_deref(),
             Some("temporarily_unavailable" | "server_error")
         );
-    let mut message = format!("{asked} answered {}", status.as_u16());
+    let mut message = format!("{asked} failed with {}", status.as_u16());
     if let Some(code) = &code {
         message = format!("{message}, {code}");
     }

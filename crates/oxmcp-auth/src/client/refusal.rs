@@ -7,7 +7,7 @@ use crate::{challenge::Challenge, scope::ScopeSet};
 /// The most bytes of a nonce.
 const MAX_NONCE: usize = 1024;
 
-/// The reason why an MCP server refused a request, if authorization is the reason.
+/// A response by which an MCP server refused a request for lack of authorization.
 ///
 /// ```
 /// use oxmcp_auth::client::Refusal;
@@ -23,20 +23,19 @@ const MAX_NONCE: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// 401: there was no token, or it is not valid. The challenge is the one to which an OAuth client responds, if there was
-    /// one.
+    /// 401: the token is missing or invalid. The challenge is the one to which an OAuth client responds, if there is one.
     Unauthorized {
         /// The challenge.
         challenge: Option<Challenge>,
     },
-    /// 401: the proof of possession needs this nonce, and the request may be sent again with it.
+    /// 401: the DPoP proof needs this nonce, and the request may be sent again with it.
     NonceRequired {
         /// The nonce.
         nonce: String,
         /// The challenge.
         challenge: Challenge,
     },
-    /// 403: the token is valid, and lacks scopes.
+    /// 403: the token is valid, but lacks scopes.
     InsufficientScope {
         /// The scopes that the request needs.
         scopes: ScopeSet,
@@ -46,8 +45,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Reads the refusal in a response. Returns `None` if no token would change the response: for a 403 with another reason,
-    /// or any other status.
+    /// Reads the refusal in a response. Returns `None` if no token would change the response: for a 403 with another reason, or
+    /// any other status.
     #[must_use]
     pub fn read(status: StatusCode, headers: &HeaderMap) -> Option<Self> {
         let challenges = Challenge::from_headers(headers);
@@ -74,7 +73,7 @@ impl Refusal {
         None
     }
 
-    /// The challenge, if there was one to which an OAuth client responds.
+    /// Returns the challenge, if there is one to which an OAuth client responds.
     #[must_use]
     pub fn challenge(&self) -> Option<&Challenge> {
         match self {

@@ -22,7 +22,7 @@ use crate::{
     url_rules::{is_loopback, is_uri},
 };
 
-/// The kind of a client, by the place where it runs.
+/// The type of a client: an application on a user's machine, or one on a server.
 ///
 /// See [Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#dynamic-client-registration).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub enum ApplicationType {
     Web,
 }
 
-/// The metadata of a client, for registration or for a document of its own
+/// The metadata of a client, for dynamic registration or for a client ID metadata document
 /// ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591#section-2)).
 ///
 /// ```
@@ -58,13 +58,13 @@ pub struct ClientMetadata {
     /// The URL of a picture of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logo_uri: Option<String>,
-    /// The URIs to which authorization responses may be sent, letter by letter.
+    /// The exact URIs to which authorization responses may be sent.
     pub redirect_uris: Vec<String>,
     /// The grant types that the client uses.
     pub grant_types: Vec<String>,
     /// The response types that the client uses.
     pub response_types: Vec<String>,
-    /// The kind of the client, by the place where it runs.
+    /// The type of the client.
     pub application_type: ApplicationType,
     /// The method by which the client authenticates at the token endpoint. If it is absent, dynamic registration chooses from
     /// the methods that the server offers.
@@ -76,7 +76,7 @@ pub struct ClientMetadata {
     /// The public keys of a client that authenticates by `private_key_jwt`: a key set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks: Option<serde_json::Value>,
-    /// The identifier of the software, which is the same for every installation.
+    /// The identifier of the software, the same for every installation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub software_id: Option<String>,
     /// The version of the software.
@@ -85,12 +85,12 @@ pub struct ClientMetadata {
 }
 
 impl ClientMetadata {
-    /// The metadata of a client with which users log in, by codes and refresh tokens. It is native if a redirect URI is on
-    /// loopback or has a private scheme.
+    /// Creates the metadata of a client with which users log in, by authorization codes and refresh tokens. The client is native
+    /// if a redirect URI is on loopback or has a private scheme.
     ///
     /// # Errors
     ///
-    /// If a redirect URI is neither https, nor loopback, nor of a private scheme (with a dot in it, as `com.example.app:/`).
+    /// If a redirect URI is neither https, nor loopback, nor a private scheme with a dot in it, such as `com.example.app:/`.
     pub fn new<S: Into<String>>(
         client_name: impl Into<String>,
         redirect_uris: impl IntoIterator<Item = S>,
@@ -121,11 +121,11 @@ impl ClientMetadata {
         })
     }
 
-    /// The document to serve at this URL, which is then the client's id.
+    /// Returns the document to serve at this URL, which is then the client ID.
     ///
     /// # Errors
     ///
-    /// If the URL cannot be a client's id.
+    /// If the URL cannot be a client ID.
     pub fn document(&self, url: &str) -> Result<String> {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -146,27 +146,27 @@ impl ClientMetadata {
 pub(super) fn is_native_redirect(redirect: &str) -> Result<bool> {
     let refused = |why: &str| {
         Err(AuthError::configuration(format!(
-            "the redirect URI {redirect:?} {why}"
+            "invalid redirect URI {redirect:?}: {why}"
         )))
     };
     if !is_uri(redirect) {
-        return refused("has characters that no URL may have");
+        return refused("percent-encode characters that are not allowed in a URL");
     }
     if redirect.contains('#') {
-        return refused("has a fragment");
+        return refused("must not have a fragment");
     }
     let Ok(url) = url::Url::parse(redirect) else {
-        return refused("is no URL");
+        return refused("not a URL");
     };
     match url.scheme() {
         "http" if is_loopback(&url) => Ok(true),
         "https" => Ok(is_loopback(&url)),
         scheme if scheme.contains('.') => Ok(true),
-        _ => refused("must be https, or http on loopback, or of a private scheme with a dot in it"),
+        _ => refused("must be https, http on loopback, or a private scheme with a dot in it"),
     }
 }
 
-/// Dynamic registration: a request, and a client as the result.
+/// Dynamic client registration: one request, whose result is a client.
 ///
 /// See [Dynamic Client Registration](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization/client-registration#dynamic-client-registration).
 #[derive(Debug)]
@@ -191,7 +191,7 @@ struct Answer {
 }
 
 impl Registration {
-    /// Registers a client at a server.
+    /// Creates the registration of a client at a server.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl Registration {
     ) -> Result<Self> {
         let Some(endpoint) = server.registration_endpoint.clone() else {
             return Err(AuthError::unsupported(format!(
-                "clients cannot register at {:?}: have a client registered there, and configure its id",
+                "authorization server {:?} does not offer dynamic registration; register a client there, and configure its ID",
                 server.issuer
             )));
         };
@@ -233,7 +233,7 @@ fn method(server: &AuthorizationServerMetadata) -> Result<&'static str> {
         .find(|it| offered.iter().any(|of| of == it));
     found.ok_or_else(|| {
         AuthError::unsupported(format!(
-            "{:?} takes clients that authenticate by {} alone: have a client registered there, and configure it",
+            "authorization server {:?} only accepts clients that authenticate with {}; register a client there, and configure it",
             server.issuer,
             offered.join(", ")
         ))
@@ -245,7 +245,7 @@ impl Conversation for Registration {
 
     fn request(&mut self, _now: UnixTime) -> Result<Request> {
         let body = serde_json::to_vec(&self.metadata)
-            .map_err(|_| AuthError::configuration("the metadata of the client is no JSON"))?;
+            .map_err(|_| AuthError::configuration("could not serialize the client metadata"))?;
         let mut request = Request::new(Body::from(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri(&self.endpoint)?;
@@ -260,7 +260,7 @@ impl Conversation for Registration {
     fn receive(&mut self, response: &Response, _now: UnixTime) -> Result<Option<Client>> {
         let refused = || {
             let asked = format!(
-                "the registration of a client with redirect URIs {:?} at {:?}",
+                "registration with redirect URIs {:?} at {:?}",
                 self.metadata.redirect_uris, self.endpoint
             );
             oauth_error::of(response, &asked, &SentSecrets::default())
@@ -268,7 +268,7 @@ impl Conversation for Registration {
         if !matches!(response.status(), StatusCode::CREATED | StatusCode::OK) {
             return Err(refused());
         }
-        let what = format!("answer to the registration at {:?}", self.endpoint);
+        let what = format!("registration response from {:?}", self.endpoint);
         let body = response.body().as_ref();
         let answer = document::read(body, &what, &mut self.tolerated);
         let answer: Answer = match answer {

@@ -18,8 +18,8 @@ use crate::{
     time::UnixTime,
 };
 
-/// The revocation of a login's tokens: of the refresh token if there is one, with which the server revokes the others, or
-/// else of the access token ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)).
+/// The revocation of a login's tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): of the refresh token, with which
+/// the server revokes the others, or of the access token if there is no refresh token.
 #[derive(Debug)]
 pub struct Revocation {
     server: AuthorizationServerMetadata,
@@ -32,7 +32,7 @@ pub struct Revocation {
 }
 
 impl Revocation {
-    /// The revocation of tokens, if the server offers it.
+    /// Creates the revocation of tokens, if the server offers it.
     #[must_use]
     pub fn new(
         server: &AuthorizationServerMetadata,
@@ -72,7 +72,7 @@ impl Conversation for Revocation {
         if response.status() == StatusCode::OK {
             return Ok(Some(()));
         }
-        let asked = format!("the revocation at {:?}", self.endpoint);
+        let asked = format!("token revocation at {:?}", self.endpoint);
         Err(oauth_error::of(response, &asked, &self.sent))
     }
 }

@@ -20,15 +20,15 @@ const MAX_OPERATIONS: usize = 256;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ScopeSelection {
-    /// The scopes that are requested instead of those that the server names.
+    /// The scopes to request instead of those that the server names.
     pub fixed: Option<ScopeSet>,
     /// Whether `offline_access` is not requested, even if the authorization server offers it.
     pub without_offline_access: bool,
 }
 
 impl ScopeSelection {
-    /// The scopes to request: those that were requested before, and those of the challenge or, if it has none, all that the
-    /// MCP server's metadata names; and `offline_access`, if the authorization server offers it.
+    /// Returns the scopes to request: those that were requested before, those of the challenge or, if it has none, all that the
+    /// MCP server's metadata names, and `offline_access` if the authorization server offers it.
     #[must_use]
     pub fn select(
         &self,
@@ -57,9 +57,10 @@ impl ScopeSelection {
         bounded(&scopes)
     }
 
-    /// The scopes with which to register a client that requests the scopes `asked`: these, and all others that the MCP
-    /// server's metadata names, as far as the authorization server supports them. Scopes with which a client has not
-    /// registered may be refused to it for ever.
+    /// Returns the scopes with which to register a client that requests the scopes `asked`.
+    ///
+    /// They are these, and all others that the MCP server's metadata names, as far as the authorization server supports them.
+    /// Some servers never grant a scope with which a client did not register.
     #[must_use]
     pub fn to_register(&self, asked: &ScopeSet, discovered: &Discovered) -> ScopeSet {
         if self.fixed.is_some() {
@@ -79,8 +80,8 @@ fn bounded(scopes: &ScopeSet) -> ScopeSet {
     scopes.iter().collect()
 }
 
-/// The authorizations that were made because requests lacked scopes. They are counted, so that a server that demands more
-/// each time does not cause authorizations without end.
+/// A counter of the authorizations that were made because requests lacked scopes. It stops a server that demands more scopes
+/// each time from causing endless authorizations.
 ///
 /// ```
 /// use oxmcp_auth::{ScopeSet, client::StepUps};
@@ -90,7 +91,7 @@ fn bounded(scopes: &ScopeSet) -> ScopeSet {
 /// let scopes = step_ups.step_up("tools/call", &requested, &ScopeSet::parse("mcp:write"))?;
 /// step_ups.stepped_up("tools/call");
 /// assert_eq!(scopes.to_string(), "mcp:read mcp:write");
-/// // It was given, and it is not enough.
+/// // The scope was granted, and the request was refused again.
 /// assert!(step_ups.step_up("tools/call", &scopes, &ScopeSet::parse("mcp:write")).is_err());
 /// # Ok::<(), oxmcp_auth::AuthError>(())
 /// ```
@@ -102,8 +103,8 @@ pub struct StepUps {
 }
 
 impl StepUps {
-    /// The scopes to request after a request for an operation was refused: those that were requested before, and those that
-    /// the operation needs.
+    /// Returns the scopes to request after an operation was refused: those that were requested before, and those that the
+    /// operation needs.
     ///
     /// # Errors
     ///
@@ -117,8 +118,8 @@ impl StepUps {
         if requested.includes(needed) {
             return Err(AuthError::refused(
                 format!(
-                    "{operation:?} needs the scopes {:?}, which were requested, and the token is still not enough: they were \
-                     not granted, or the user may not do this",
+                    "{operation:?} was refused although the scopes {:?} were requested: they were not granted, or the user is \
+                     not allowed to do this",
                     needed.to_string()
                 ),
                 Some("insufficient_scope"),
@@ -131,8 +132,8 @@ impl StepUps {
         {
             return Err(AuthError::refused(
                 format!(
-                    "{operation:?} was refused for want of scopes after {MAX_STEP_UPS} authorizations, and now needs {:?}: the \
-                     server asks for more each time",
+                    "{operation:?} still lacks the scopes {:?} after {MAX_STEP_UPS} authorizations: the server asks for more \
+                     each time",
                     needed.to_string()
                 ),
                 Some("insufficient_scope"),

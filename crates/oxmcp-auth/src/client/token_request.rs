@@ -28,8 +28,8 @@ use crate::{
 /// The token type of an identity assertion that is a JWT for another authorization server.
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// A token request, which exchanges a grant for tokens. If the server requires a nonce in the proof of possession, the
-/// request is sent once more.
+/// A token request, which exchanges a grant for tokens. If the server requires a nonce in the DPoP proof, the request is sent
+/// once more.
 ///
 /// ```
 /// use oxmcp_auth::{AuthorizationServerMetadata, Response, ScopeSet, UnixTime, client::{Client, Conversation, TokenRequest}};
@@ -52,11 +52,11 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// The authorization code grant, with the code that the user's browser brought.
+    /// Creates a request with the authorization code grant, and the code from the user's browser.
     ///
     /// # Errors
     ///
-    /// If the attempt was made at another server, or for another client; if the server names no token endpoint.
+    /// If the attempt was made at another server or for another client, or the server has no token endpoint.
     pub fn authorization_code(
         server: &AuthorizationServerMetadata,
         client: &Client,
@@ -65,7 +65,7 @@ impl TokenRequest {
     ) -> Result<Self> {
         if attempt.issuer() != server.issuer || attempt.client_id() != client.id() {
             return Err(AuthError::untrusted(format!(
-                "the code was asked for at {:?}, and is not taken to {:?}",
+                "authorization code from {:?} cannot be used at {:?}: it belongs to another login",
                 attempt.issuer(),
                 server.issuer
             )));
@@ -82,11 +82,11 @@ impl TokenRequest {
         Ok(request)
     }
 
-    /// The refresh token grant. `scopes` are those of the previous tokens.
+    /// Creates a request with the refresh token grant. `scopes` are those of the previous tokens.
     ///
     /// # Errors
     ///
-    /// If the server names no token endpoint.
+    /// If the server has no token endpoint.
     pub fn refresh(
         server: &AuthorizationServerMetadata,
         client: &Client,
@@ -104,11 +104,11 @@ impl TokenRequest {
         Ok(request)
     }
 
-    /// The client credentials grant, for a client that acts for itself.
+    /// Creates a request with the client credentials grant, for a client that acts on its own behalf.
     ///
     /// # Errors
     ///
-    /// If the server names no token endpoint.
+    /// If the server has no token endpoint.
     ///
     /// See [OAuth Client Credentials](https://modelcontextprotocol.io/extensions/auth/oauth-client-credentials).
     pub fn client_credentials(
@@ -121,12 +121,14 @@ impl TokenRequest {
         Self::new(server, Some(client), form, resource, Some(scopes))
     }
 
-    /// The JWT bearer grant, with an assertion of a signer that the server trusts: an identity provider, or the platform on
-    /// which a workload runs, which needs no client ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    /// Creates a request with the JWT bearer grant, for an assertion of a signer that the server trusts
+    /// ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
+    ///
+    /// The signer is an identity provider, or the platform on which a workload runs. A workload needs no client.
     ///
     /// # Errors
     ///
-    /// If the server names no token endpoint.
+    /// If the server has no token endpoint.
     pub fn jwt_bearer(
         server: &AuthorizationServerMetadata,
         client: Option<&Client>,
@@ -160,7 +162,7 @@ impl TokenRequest {
         })
     }
 
-    /// Binds the tokens to a key: the request carries a proof, and tokens of another kind are refused.
+    /// Binds the tokens to a key: the request carries a DPoP proof, and bearer tokens are refused.
     #[must_use]
     pub fn proof_key(mut self, key: Arc<ProofKey>) -> Self {
         self.post.proof_key = Some(key);
@@ -191,8 +193,8 @@ impl Conversation for TokenRequest {
     }
 }
 
-/// The exchange of an identity assertion, at the identity provider of an enterprise, for a grant that the authorization
-/// server of an MCP server accepts by [`TokenRequest::jwt_bearer`].
+/// A token exchange at the identity provider of an enterprise, whose result is a grant for [`TokenRequest::jwt_bearer`] at the
+/// authorization server of an MCP server.
 ///
 /// See [Enterprise-Managed Authorization](https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization).
 #[derive(Debug)]
@@ -205,7 +207,7 @@ impl TokenExchange {
     ///
     /// # Errors
     ///
-    /// If the identity provider names no token endpoint.
+    /// If the identity provider has no token endpoint.
     pub fn id_jag(
         identity_provider: &AuthorizationServerMetadata,
         client: &Client,
@@ -225,14 +227,14 @@ impl TokenExchange {
         })
     }
 
-    /// Sets the MCP server for which the grant is.
+    /// Sets the MCP server that the grant is for.
     #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.post.form.push(("resource", resource.into()));
         self
     }
 
-    /// Sets the scopes for which the grant is.
+    /// Sets the scopes that the grant is for.
     #[must_use]
     pub fn scopes(mut self, scopes: &ScopeSet) -> Self {
         if !scopes.is_empty() {
@@ -250,7 +252,7 @@ pub struct SubjectToken {
 }
 
 impl SubjectToken {
-    /// An ID token of OpenID Connect.
+    /// Wraps an ID token of OpenID Connect.
     #[must_use]
     pub fn id_token(token: impl Into<Secret>) -> Self {
         Self {
@@ -259,7 +261,7 @@ impl SubjectToken {
         }
     }
 
-    /// An assertion of SAML 2.
+    /// Wraps a SAML 2 assertion.
     #[must_use]
     pub fn saml2(token: impl Into<Secret>) -> Self {
         Self {
@@ -268,7 +270,7 @@ impl SubjectToken {
         }
     }
 
-    /// A refresh token of the identity provider.
+    /// Wraps a refresh token of the identity provider.
     #[must_use]
     pub fn refresh_token(token: impl Into<Secret>) -> Self {
         Self {
@@ -295,7 +297,7 @@ impl Conversation for TokenExchange {
         };
         if answer.issued_token_type.as_deref() != Some(ID_JAG) {
             return Err(AuthError::malformed(format!(
-                "an identity assertion ({ID_JAG}) was asked for at {:?}, and another token came",
+                "unexpected token type from {:?}; expected an identity assertion (`{ID_JAG}`)",
                 self.post.endpoint
             )));
         }
@@ -376,7 +378,7 @@ impl Post {
             self.nonce = Some(nonce);
             return Ok(None);
         }
-        let asked = format!("the token request to {:?}", self.endpoint);
+        let asked = format!("token request to {:?}", self.endpoint);
         Err(oauth_error::of(response, &asked, &self.sent))
     }
 }

@@ -20,7 +20,7 @@ const MAX_TOKEN: usize = 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum TokenType {
-    /// A bearer token, which every holder may use ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)).
+    /// A bearer token, which any holder can use ([RFC 6750](https://www.rfc-editor.org/rfc/rfc6750)).
     Bearer,
     /// A token that is bound to a key, and sent with a proof of possession
     /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
@@ -31,7 +31,7 @@ pub enum TokenType {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tokens {
-    /// The access token, which is sent to the MCP server and nowhere else.
+    /// The access token, which is sent only to the MCP server.
     pub access_token: Secret,
     /// The type of the access token.
     pub token_type: TokenType,
@@ -64,13 +64,13 @@ impl TokenAnswer {
         endpoint: &str,
         tolerated: &mut Vec<Tolerated>,
     ) -> Result<Self> {
-        let what = format!("token answer of {endpoint:?}");
+        let what = format!("token response from {endpoint:?}");
         let mut answer: Self = document::read(body, &what, tolerated)?;
         answer.refresh_token = answer.refresh_token.filter(|it| !it.is_empty());
         let tokens = [Some(&answer.access_token), answer.refresh_token.as_ref()];
         if tokens.into_iter().flatten().any(|it| !is_token(it)) {
             return Err(AuthError::malformed(format!(
-                "{endpoint:?} gave a token that is empty, longer than {MAX_TOKEN} bytes, or not visible ASCII"
+                "invalid token from {endpoint:?}: empty, longer than {MAX_TOKEN} bytes, or not visible ASCII"
             )));
         }
         Ok(answer)
@@ -90,15 +90,15 @@ impl Tokens {
             TokenType::DPoP
         } else {
             return Err(AuthError::unsupported(format!(
-                "a token of the type Bearer or DPoP was expected, and one of {:?} came",
+                "unsupported token type {:?}; expected `Bearer` or `DPoP`",
                 shown(&answer.token_type)
             )));
         };
         if is_bound != (token_type == TokenType::DPoP) {
             return Err(AuthError::unsupported(if is_bound {
-                "a token that is bound by DPoP was asked for, and the authorization server gave one that anybody could use"
+                "authorization server issued a bearer token, but a DPoP-bound token was requested"
             } else {
-                "the authorization server gave a token that is bound by DPoP, and no proof was sent"
+                "authorization server issued a DPoP-bound token, but a bearer token was requested"
             }));
         }
         Ok(Self {
@@ -112,21 +112,21 @@ impl Tokens {
         })
     }
 
-    /// Whether the access token expires within this many seconds.
+    /// Returns whether the access token expires within this many seconds.
     #[must_use]
     pub fn expires_within(&self, seconds: u64, now: UnixTime) -> bool {
         self.expires_at.is_some_and(|at| at <= now.plus(seconds))
     }
 
-    /// The tokens after a refresh: without a new refresh token, the old one stays.
+    /// Returns the tokens after a refresh. Without a new refresh token, the old one stays.
     #[must_use]
     pub fn refreshed(&self, mut new: Self) -> Self {
         new.refresh_token = new.refresh_token.or_else(|| self.refresh_token.clone());
         new
     }
 
-    /// The headers of a request to the MCP server: `Authorization`, and for a bound token `DPoP`, with a proof for this one
-    /// request. `possession` is the key, and the nonce that the server sent last.
+    /// Returns the headers of a request to the MCP server: `Authorization`, and for a bound token `DPoP`, with a proof for this
+    /// one request. `possession` is the key, and the nonce that the server sent last.
     ///
     /// # Errors
     ///
@@ -147,9 +147,7 @@ impl Tokens {
         headers.insert(AUTHORIZATION, sensitive(value.expose())?);
         if self.token_type == TokenType::DPoP {
             let (key, nonce) = possession.ok_or_else(|| {
-                AuthError::configuration(
-                    "the token is bound to a key that is not there: log in again",
-                )
+                AuthError::configuration("token is bound to a key that is missing; log in again")
             })?;
             let proof = Proof::new(method, url, now).access_token(&self.access_token);
             let proof = nonce.into_iter().fold(proof, |proof, it| proof.nonce(it));
@@ -163,7 +161,7 @@ impl Tokens {
 /// A header value that `Debug` does not show.
 pub(super) fn sensitive(value: &str) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(value)
-        .map_err(|_| AuthError::malformed("a token holds what a header cannot hold"))?;
+        .map_err(|_| AuthError::malformed("token has characters that a header cannot hold"))?;
     value.set_sensitive(true);
     Ok(value)
 }

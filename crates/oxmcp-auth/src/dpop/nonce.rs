@@ -18,8 +18,8 @@ use crate::{
 const TIME: usize = 8;
 const NONCE: usize = TIME + 16;
 
-/// The keys with which nonces are made and checked. A nonce is the time at which it was made, and an authentication code over
-/// that time, so every node that has the keys accepts the nonces of all nodes.
+/// The keys with which nonces are made and checked. A nonce is the time at which it was made, and an HMAC of that time, so every
+/// node that has the keys accepts the nonces of all nodes.
 ///
 /// ```
 /// use oxmcp_auth::{UnixTime, dpop::NonceKeys};
@@ -42,20 +42,21 @@ pub struct NonceKeys {
 type Source = Box<dyn Fn() -> Vec<[u8; 32]> + Send + Sync>;
 
 impl NonceKeys {
-    /// Keys for nonces that are made with this key, and valid for 300 seconds.
+    /// Creates keys that make nonces with this key, valid for 300 seconds.
     #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
         Self::made_with(hmac::Key::new(hmac::HMAC_SHA256, key), None)
     }
 
-    /// Keys for nonces that are made with a random key of this process, or with the keys of [`share`](Self::share), and valid
-    /// for 300 seconds.
+    /// Creates keys that make nonces with a random key of this process, or with the keys of [`share`](Self::share), valid for
+    /// 300 seconds.
     ///
     /// # Errors
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn random() -> Result<Self> {
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
-            .map_err(|_| AuthError::configuration("there is no randomness for a key"))?;
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new()).map_err(|_| {
+            AuthError::configuration("could not get random bytes from the operating system")
+        })?;
         Ok(Self::made_with(key, Some(Arc::default())))
     }
 
@@ -68,9 +69,9 @@ impl NonceKeys {
         }
     }
 
-    /// Replaces a [random](Self::random) key, also in all clones: `keys` is called whenever a nonce is made or checked, and
-    /// returns the keys that all nodes share now, the first of which makes nonces. Has no effect on a key that was given, or if
-    /// keys are shared already.
+    /// Replaces a [random](Self::random) key, also in all clones. `keys` is called whenever a nonce is made or checked, and
+    /// returns the keys that all nodes share now; the first one makes nonces. Has no effect on a key from [`new`](Self::new), or
+    /// if keys are shared already.
     pub fn share(&self, keys: impl Fn() -> Vec<[u8; 32]> + Send + Sync + 'static) {
         if let Some(shared) = &self.shared {
             shared.get_or_init(|| Box::new(keys));
@@ -89,7 +90,7 @@ impl NonceKeys {
             .collect()
     }
 
-    /// Accepts the nonces of this key, too: of a key that was replaced, or that other nodes use already.
+    /// Also accepts the nonces of this key: one that was replaced, or that other nodes use already.
     #[must_use]
     pub fn also_accept(mut self, key: &[u8; 32]) -> Self {
         self.accept.push(hmac::Key::new(hmac::HMAC_SHA256, key));
@@ -115,8 +116,8 @@ impl NonceKeys {
         base64url::encode(nonce.copied().collect::<Vec<_>>())
     }
 
-    /// Whether the nonce was made with one of these keys, and is still valid. A nonce from the future is from a node whose
-    /// clock is ahead.
+    /// Returns whether the nonce was made with one of these keys, and is still valid. A nonce from the future comes from a node
+    /// whose clock is ahead, and is accepted within the same time.
     #[must_use]
     pub fn is_current(&self, nonce: &str, now: UnixTime) -> bool {
         let Some(nonce) = base64url::decode(nonce).filter(|it| it.len() == NONCE) else {
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_key_gives_way_to_those_that_are_shared_and_a_given_one_does_not() {
+    fn shared_key_replaces_random_but_not_given_key() {
         let at = UnixTime::from_seconds(1_000);
         let [one, other] = [(); 2].map(|()| NonceKeys::random().unwrap());
         let clone = one.clone();

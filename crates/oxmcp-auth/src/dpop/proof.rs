@@ -1,4 +1,4 @@
-//! Proofs that clients make.
+//! DPoP proofs that clients make.
 
 use std::fmt;
 
@@ -16,8 +16,7 @@ use crate::{
 /// The `typ` of proofs.
 pub(super) const PROOF_TYPE: &str = "dpop+jwt";
 
-/// The key with which a client makes proofs. Tokens that were requested with it are bound to it, and cannot be used without
-/// it.
+/// The key with which a client makes proofs. Tokens that were requested with it are bound to it, and useless without it.
 ///
 /// ```
 /// use http::Method;
@@ -35,7 +34,7 @@ pub struct ProofKey {
     stored: Option<Secret>,
 }
 
-/// The request for which a proof is made. Each request needs a proof of its own, and so does each repetition and each hop.
+/// The request for which a proof is made. Each request needs its own proof, and so does each retry and each hop.
 #[derive(Clone, Copy)]
 pub struct Proof<'a> {
     method: &'a Method,
@@ -58,7 +57,7 @@ struct Claims<'a> {
 }
 
 impl<'a> Proof<'a> {
-    /// A proof for a request to this URL, made at the time `now`.
+    /// Describes a proof for a request to this URL, made at the time `now`.
     #[must_use]
     pub fn new(method: &'a Method, url: &'a str, now: UnixTime) -> Self {
         Self {
@@ -79,8 +78,8 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Sets the newest nonce that the server of the request (the authorization server and the MCP server have their own) sent
-    /// in `DPoP-Nonce`.
+    /// Sets the newest nonce that the server of the request sent in `DPoP-Nonce`. The authorization server and the MCP server
+    /// have their own nonces.
     #[must_use]
     pub fn nonce(self, nonce: &'a str) -> Self {
         Self {
@@ -95,13 +94,13 @@ impl ProofKey {
     ///
     /// # Errors
     ///
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn generate() -> Result<Self> {
         let document = SigningKey::generate_pkcs8(Algorithm::Es256)?;
         Self::from_stored(&Secret::new(base64url::encode(document)))
     }
 
-    /// Makes proofs with an existing key. It is not stored with [credentials](crate::client::Credentials): the program must
+    /// Makes proofs with an existing key. The key is not stored with [credentials](crate::client::Credentials): the program must
     /// provide it again.
     #[must_use]
     pub fn new(key: SigningKey) -> Self {
@@ -110,7 +109,8 @@ impl ProofKey {
 
     /// Restores the key from the result of [`to_stored`](Self::to_stored).
     pub(crate) fn from_stored(stored: &Secret) -> Result<Self> {
-        let unreadable = || AuthError::malformed("the key of proofs cannot be read: log in again");
+        let unreadable =
+            || AuthError::malformed("could not read the stored DPoP key; log in again");
         let der = base64url::decode(stored.expose()).ok_or_else(unreadable)?;
         Ok(Self {
             key: SigningKey::from_pkcs8_der(&Zeroizing::new(der)).map_err(|_| unreadable())?,
@@ -123,13 +123,13 @@ impl ProofKey {
         self.stored.as_ref()
     }
 
-    /// The algorithm of the key's signatures, which the server must have among its `dpop_signing_alg_values_supported`.
+    /// Returns the algorithm of the key's signatures, which must be in the server's `dpop_signing_alg_values_supported`.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.key.algorithm()
     }
 
-    /// The thumbprint by which tokens are bound to the key (`cnf.jkt`, and `dpop_jkt` in authorization requests).
+    /// Returns the thumbprint by which tokens are bound to the key (`cnf.jkt`, and `dpop_jkt` in authorization requests).
     #[must_use]
     pub fn thumbprint(&self) -> String {
         self.key.public_jwk().thumbprint()
@@ -139,7 +139,7 @@ impl ProofKey {
     ///
     /// # Errors
     ///
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn proof(&self, proof: &Proof<'_>) -> Result<String> {
         let id = unguessable()?;
         let url = proof.url.split(['?', '#']).next().unwrap_or(proof.url);

@@ -7,7 +7,7 @@ use crate::{bounded_map::BoundedMap, time::UnixTime};
 /// The most proofs that one node remembers. At about 100 bytes each these are 10 MB.
 const MAX: usize = 100_000;
 
-/// The ids of the proofs that a node has seen and that are still valid. Beyond 100 000 the oldest are evicted: a proof is
+/// The IDs of the proofs that a node has seen and that are still valid. Beyond 100 000 the oldest are evicted. A proof is
 /// checked only if its token is valid, so filling the cache takes a valid token.
 ///
 /// Each node has its own cache: while a proof is valid, it can be used once on each node.

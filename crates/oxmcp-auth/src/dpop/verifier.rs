@@ -1,4 +1,4 @@
-//! Checks of proofs by servers.
+//! Verification of DPoP proofs by servers.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::{
     time::UnixTime,
 };
 
-/// The algorithms of proofs that are accepted. RSA is not among them: a stranger's key of 8192 bits would cost too much work.
+/// The algorithms of proofs that are accepted. RSA is not among them: an attacker's key of 8192 bits would cost too much CPU time.
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::Es256, Algorithm::EdDsa, Algorithm::Es384];
 
 /// The most seconds that a proof may be old, or from the future.
@@ -27,13 +27,13 @@ const MAX_AGE: u64 = 300;
 /// The most characters of an id. The ids of this crate have 43.
 const MAX_ID: usize = 256;
 
-/// Checks proofs ([RFC 9449, section 4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
+/// A verifier of proofs ([RFC 9449, section 4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
 #[derive(Clone, Debug, Default)]
 pub struct ProofVerifier {
     nonces: Option<NonceKeys>,
 }
 
-/// A request that carries a token, for which a proof is needed.
+/// A request that carries a token and needs a proof.
 #[derive(Clone, Copy)]
 pub struct ProvenRequest<'a> {
     method: &'a Method,
@@ -43,8 +43,8 @@ pub struct ProvenRequest<'a> {
 }
 
 impl<'a> ProvenRequest<'a> {
-    /// A request with this method and these headers. `url` is the URL to which the client sent it, according to this server's
-    /// own configuration.
+    /// Describes a request with this method and these headers. `url` is the URL to which the client sent it, according to this
+    /// server's own configuration.
     #[must_use]
     pub fn new(
         method: &'a Method,
@@ -75,7 +75,7 @@ impl fmt::Debug for ProvenRequest<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Proven {
-    /// The thumbprint of the key that made the proof, which the token must be bound to.
+    /// The thumbprint of the key that made the proof. The token must be bound to this key.
     pub thumbprint: String,
     /// A hash of the proof's id together with its key, for a [`ReplayCache`](super::ReplayCache).
     pub id: [u8; 32],
@@ -89,8 +89,7 @@ pub struct Proven {
 pub enum ProofError {
     /// The proof is not valid.
     Invalid(AuthError),
-    /// The proof has no nonce of this server, or an old one: the client must repeat the request with a proof that has this
-    /// nonce.
+    /// The proof has no nonce of this server, or an old one. The client must retry with this nonce in a new proof.
     Nonce(String),
 }
 
@@ -105,7 +104,7 @@ struct Claims {
 }
 
 impl ProofVerifier {
-    /// A verifier that does not require nonces.
+    /// Creates a verifier that does not require nonces.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -117,19 +116,19 @@ impl ProofVerifier {
         Self { nonces: Some(keys) }
     }
 
-    /// The keys of the required nonces, if nonces are required.
+    /// Returns the keys of the nonces, if nonces are required.
     #[must_use]
     pub fn nonce_keys(&self) -> Option<&NonceKeys> {
         self.nonces.as_ref()
     }
 
-    /// The names of the algorithms of proofs that are accepted, for challenges and metadata.
+    /// Returns the names of the accepted algorithms, for challenges and metadata.
     #[must_use]
     pub fn algorithms() -> [&'static str; 3] {
         ALGORITHMS.map(Algorithm::as_str)
     }
 
-    /// A nonce for the header `DPoP-Nonce` of a response, if nonces are required.
+    /// Makes a nonce for the header `DPoP-Nonce` of a response, if nonces are required.
     #[must_use]
     pub fn nonce(&self, now: UnixTime) -> Option<String> {
         self.nonces.as_ref().map(|keys| keys.make(now))
@@ -148,37 +147,37 @@ impl ProofVerifier {
         let invalid = |sentence: &str| Err(ProofError::Invalid(AuthError::invalid_token(sentence)));
         let jws = Jws::parse(proof).map_err(|error| {
             ProofError::Invalid(AuthError::invalid_token(format!(
-                "of the DPoP proof: {error}"
+                "invalid DPoP proof: {error}"
             )))
         })?;
         if jws.typ() != Some(PROOF_TYPE) {
-            return invalid("the DPoP proof must have the typ dpop+jwt");
+            return invalid("invalid DPoP proof: `typ` must be `dpop+jwt`");
         }
         if !ALGORITHMS.contains(&jws.algorithm()) {
-            return invalid("the DPoP proof must be signed by ES256, EdDSA or ES384");
+            return invalid("invalid DPoP proof: sign it with ES256, EdDSA or ES384");
         }
         let Some(key) = &jws.embedded_key else {
             return invalid(
-                "the DPoP proof has no public key (\"jwk\"), or one with a private part",
+                "invalid DPoP proof: `jwk` must be a public key, without private parts",
             );
         };
         if !jws.is_signed_by(key) {
-            return invalid("the signature of the DPoP proof is not that of its key");
+            return invalid("invalid DPoP proof: signature does not match `jwk`");
         }
         let Ok(claims) = serde_json::from_slice::<Claims>(jws.payload()) else {
-            return invalid("the DPoP proof must have jti, htm, htu and iat");
+            return invalid("invalid DPoP proof: `jti`, `htm`, `htu` and `iat` are required");
         };
         if claims.htm != request.method.as_str() {
-            return invalid("the DPoP proof is for another method (\"htm\")");
+            return invalid("invalid DPoP proof: `htm` is not the method of the request");
         }
         if !is_same_url(&claims.htu, request.url) {
-            return invalid("the DPoP proof is for another URL (\"htu\")");
+            return invalid("invalid DPoP proof: `htu` is not the URL of the request");
         }
         if claims.ath.as_deref() != Some(&token_hash(request.access_token.expose())) {
-            return invalid("the DPoP proof is for another access token (\"ath\")");
+            return invalid("invalid DPoP proof: `ath` does not match the access token");
         }
         if claims.jti.is_empty() || claims.jti.len() > MAX_ID {
-            return invalid("the DPoP proof must have an id (\"jti\") of 1 to 256 characters");
+            return invalid("invalid DPoP proof: `jti` must have 1 to 256 characters");
         }
         if let Some(keys) = &self.nonces {
             let nonce = claims.nonce.as_deref();
@@ -190,7 +189,7 @@ impl ProofVerifier {
             now.seconds_since(*made) <= MAX_AGE && made.seconds_since(now) <= MAX_AGE
         }) else {
             return invalid(
-                "the DPoP proof is too old, or from the future (\"iat\"): each request needs a new one",
+                "invalid DPoP proof: `iat` is too old or in the future; make a new proof for each request",
             );
         };
         let thumbprint = key.thumbprint();
@@ -209,7 +208,7 @@ fn single_proof(headers: &HeaderMap) -> Result<&str, ProofError> {
     match (proof, proofs.next()) {
         (Some(proof), None) => Ok(proof),
         _ => Err(ProofError::Invalid(AuthError::invalid_token(
-            "a token that is bound to a key needs one DPoP proof, in one DPoP header",
+            "request needs exactly one `DPoP` header, with the DPoP proof",
         ))),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-/// A signature algorithm, as the `alg` of a token names it ([RFC 7518](https://www.rfc-editor.org/rfc/rfc7518#section-3)).
+/// A signature algorithm, as named by the `alg` of a token ([RFC 7518](https://www.rfc-editor.org/rfc/rfc7518#section-3)).
 ///
-/// All are asymmetric. `none` and the `HS` family have no value here, so no setting can allow them.
+/// All are asymmetric. `none` and the `HS` family are not among them, so no setting can allow them.
 ///
 /// ```
 /// use oxmcp_auth::jose::Algorithm;
@@ -50,7 +50,7 @@ impl Algorithm {
         Self::Ps512,
     ];
 
-    /// The algorithm with this name, if it is supported. Upper and lower case differ.
+    /// Returns the algorithm with this name, if it is supported. Names are case-sensitive.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         if name == "Ed25519" {
@@ -59,7 +59,7 @@ impl Algorithm {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// The name of the algorithm in tokens and metadata.
+    /// Returns the name of the algorithm in tokens and metadata.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

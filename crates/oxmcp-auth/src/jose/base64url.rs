@@ -1,4 +1,4 @@
-//! Base64 as in tokens: with the alphabet for URLs, without padding.
+//! Base64 as used in tokens: with the URL-safe alphabet, without padding.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 

@@ -39,7 +39,7 @@ pub(super) enum Material {
         n: Vec<u8>,
         e: Vec<u8>,
     },
-    /// A point as 0x04, x, y; the length tells the curve.
+    /// A point as 0x04, x, y.
     Ec {
         curve: Curve,
         point: Vec<u8>,
@@ -72,8 +72,8 @@ impl Curve {
     }
 }
 
-/// The members of a key that are read. Each may occur only once: a second one is a parse error. The private member `d` is
-/// read so that a private key that was published by mistake is refused.
+/// The members of a key that are read. A duplicate is a parse error. The private member `d` is read so that a private key that
+/// was published by mistake is refused.
 #[derive(Deserialize)]
 pub(super) struct Wire {
     kty: String,
@@ -117,17 +117,17 @@ impl Jwk {
     ///
     /// # Errors
     ///
-    /// If it is not JSON, is not a key for signatures of a supported kind, or has a private part.
+    /// If it is not JSON, is not a signing key of a supported type, or has a private part.
     pub fn from_json(json: &str) -> Result<Self> {
         let wire = serde_json::from_str(json)
-            .map_err(|error| AuthError::malformed(format!("this is no JSON Web Key: {error}")))?;
+            .map_err(|error| AuthError::malformed(format!("invalid JSON Web Key: {error}")))?;
         Self::from_wire(wire)
     }
 
     pub(super) fn from_wire(wire: Wire) -> Result<Self> {
         if wire.d.is_some() {
             return Err(AuthError::malformed(
-                "the key has its private part (\"d\") in it: publish the public part alone, and replace this key",
+                "key contains its private part (`d`); replace the key, and publish only the public part",
             ));
         }
         let operations = wire.key_ops.as_deref();
@@ -135,7 +135,7 @@ impl Jwk {
             && operations.is_none_or(|all| all.iter().any(|it| it == "verify"));
         if !is_for_signatures {
             return Err(AuthError::malformed(
-                "the key is not for signatures, by its \"use\" or \"key_ops\"",
+                "key is not for signatures, according to its `use` or `key_ops`",
             ));
         }
         let material = Material::from_wire(&wire)?;
@@ -143,7 +143,7 @@ impl Jwk {
             let known = Algorithm::parse(name).filter(|it| material.takes(*it));
             known.ok_or_else(|| {
                 AuthError::malformed(
-                    "the \"alg\" of the key is unknown, or is not for a key of its kind",
+                    "invalid `alg` of the key: unknown, or for another type of key",
                 )
             })
         });
@@ -170,20 +170,20 @@ impl Jwk {
         self.algorithm = Some(algorithm);
     }
 
-    /// The `kid` of the key, by which tokens name it.
+    /// Returns the `kid` of the key, by which tokens name it.
     #[must_use]
     pub fn key_id(&self) -> Option<&str> {
         self.key_id.as_deref()
     }
 
-    /// The only algorithm that the key is for, if it names one.
+    /// Returns the only algorithm that the key is for, if it names one.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
         self.algorithm
     }
 
-    /// The SHA-256 thumbprint of the key in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)), which does not
-    /// depend on `kid`, `alg` and `use`.
+    /// Returns the SHA-256 thumbprint of the key in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)), which does
+    /// not depend on `kid`, `alg` and `use`.
     #[must_use]
     pub fn thumbprint(&self) -> String {
         let json = serde_json::to_vec(&self.material.written()).unwrap_or_default();
@@ -244,7 +244,7 @@ impl Material {
             let bytes = value.as_deref().and_then(base64url::decode);
             bytes.ok_or_else(|| {
                 AuthError::malformed(format!(
-                    "the {name:?} of the key is missing, or is not base64url"
+                    "invalid `{name}` of the key: missing, or not base64url"
                 ))
             })
         };
@@ -261,11 +261,13 @@ impl Material {
                 if x.len() == 32 {
                     Ok(Self::Ed25519 { x })
                 } else {
-                    Err(AuthError::malformed("an Ed25519 key has 32 bytes"))
+                    Err(AuthError::malformed(
+                        "invalid `x` of the key: Ed25519 needs 32 bytes",
+                    ))
                 }
             }
             _ => Err(AuthError::malformed(
-                "keys of this kind are not supported: RSA, EC on P-256 and P-384, and OKP with Ed25519 are",
+                "unsupported type of key; use RSA, EC with P-256 or P-384, or OKP with Ed25519",
             )),
         }
     }
@@ -279,7 +281,7 @@ impl Material {
         let (n, e) = (trimmed(n), trimmed(e));
         if !(256..=1024).contains(&n.len()) {
             return Err(AuthError::malformed(format!(
-                "an RSA key has 2048 to 8192 bits, this one has {}",
+                "unsupported RSA key of {} bits; use 2048 to 8192 bits",
                 n.len() * 8
             )));
         }
@@ -289,7 +291,7 @@ impl Material {
     fn ec(curve: Curve, x: &[u8], y: &[u8]) -> Result<Self> {
         if x.len() != curve.size() || y.len() != curve.size() {
             return Err(AuthError::malformed(format!(
-                "\"x\" and \"y\" of a key on {} have {} bytes each",
+                "invalid `x` or `y` of the key: {} needs {} bytes each",
                 curve.name(),
                 curve.size()
             )));

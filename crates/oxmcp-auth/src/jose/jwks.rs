@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The most keys in a set.
 const MAX_KEYS: usize = 100;
 
-/// The most keys that are tried for a token, which need not name its key: each check takes up to half a millisecond.
+/// The most keys that are tried for a token that names none: each check takes up to half a millisecond.
 const MAX_TRIED: usize = 8;
 
 /// The keys of an issuer ([RFC 7517](https://www.rfc-editor.org/rfc/rfc7517#section-5)).
@@ -36,11 +36,11 @@ pub struct Jwks {
     keys: Vec<Jwk>,
 }
 
-/// The reason why no key of a set is the one that signed a token.
+/// The reason why no key of a set has signed a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The set has no key with the `kid` and of the kind that the token needs. The issuer may have published a new one since.
+    /// The set has no key with the `kid` and algorithm of the token. The issuer may have published a new one since.
     Unknown,
     /// The signature is not from the key that the token names.
     Signature,
@@ -53,8 +53,8 @@ struct Wire<'a> {
 }
 
 impl Jwks {
-    /// Parses a key set. Keys of other kinds and for other uses are skipped, as the standard requires, and so are invalid
-    /// keys: one invalid key must not make the others unusable.
+    /// Parses a key set. Keys of other types and for other uses are skipped, as the standard requires, and so are invalid keys:
+    /// one invalid key must not make the others unusable.
     ///
     /// # Errors
     ///
@@ -62,16 +62,15 @@ impl Jwks {
     pub fn parse(json: &[u8]) -> Result<Self> {
         if json.len() > MAX_BYTES {
             return Err(AuthError::limit(format!(
-                "the key set has more than {} KiB",
+                "key set is larger than {} KiB",
                 MAX_BYTES / 1024
             )));
         }
-        let wire: Wire<'_> = serde_json::from_slice(without_mark(json)).map_err(|error| {
-            AuthError::malformed(format!("this is no JSON Web Key Set: {error}"))
-        })?;
+        let wire: Wire<'_> = serde_json::from_slice(without_mark(json))
+            .map_err(|error| AuthError::malformed(format!("invalid JSON Web Key Set: {error}")))?;
         if wire.keys.len() > MAX_KEYS {
             return Err(AuthError::limit(format!(
-                "the key set has more than {MAX_KEYS} keys"
+                "key set has more than {MAX_KEYS} keys"
             )));
         }
         let keys = wire
@@ -83,7 +82,7 @@ impl Jwks {
         })
     }
 
-    /// The keys for signatures.
+    /// Returns the keys for signatures.
     #[must_use]
     pub fn keys(&self) -> &[Jwk] {
         &self.keys

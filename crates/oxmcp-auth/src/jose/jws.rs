@@ -14,11 +14,11 @@ use crate::error::{AuthError, Result};
 /// The most bytes of a token. Servers refuse request heads beyond about 16 KiB in any case.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// A signed token in compact form ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)), parsed and not yet verified: nothing
-/// in it may be trusted before the key that signed it has been found.
+/// A signed token in compact form ([RFC 7515](https://www.rfc-editor.org/rfc/rfc7515)), parsed but not verified: do not trust
+/// its contents before you have found the key that signed it.
 ///
 /// Keys that a header contains or links to (`jwk`, `jku`, `x5c`, `x5u`) are never used, except `jwk` in the proofs of
-/// [`dpop`](crate::dpop), whose standard is based on it.
+/// [`dpop`](crate::dpop), which are based on it.
 pub struct Jws {
     algorithm: Algorithm,
     key_id: Option<String>,
@@ -29,7 +29,7 @@ pub struct Jws {
     signature: Vec<u8>,
 }
 
-/// The members of a header that are read. Each may occur only once: a second one is a parse error.
+/// The members of a header that are read. A duplicate is a parse error.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -47,10 +47,10 @@ impl Jws {
     /// If it is not three parts of base64url with a JSON header, is larger than 16 KiB, names an algorithm that is not
     /// supported (`none` and the symmetric ones among them), or has critical extensions (`crit`).
     pub fn parse(token: &str) -> Result<Self> {
-        let malformed = || AuthError::invalid_token("the token is not a signed JSON Web Token");
+        let malformed = || AuthError::invalid_token("token is not a signed JSON Web Token");
         if token.len() > MAX_BYTES {
             return Err(AuthError::invalid_token(format!(
-                "the token has more than {} KiB",
+                "token is larger than {} KiB",
                 MAX_BYTES / 1024
             )));
         }
@@ -61,12 +61,12 @@ impl Jws {
         let header: Header = serde_json::from_slice(&header).map_err(|_| malformed())?;
         if header.crit.is_some() {
             return Err(AuthError::invalid_token(
-                "the token has critical extensions (\"crit\"), and none is supported",
+                "token has critical extensions (`crit`), which are not supported",
             ));
         }
         let algorithm = Algorithm::parse(&header.alg).ok_or_else(|| {
             AuthError::invalid_token(format!(
-                "the signature algorithm of the token is not supported: {} are",
+                "unsupported signature algorithm of the token; use one of {}",
                 Algorithm::names()
             ))
         })?;
@@ -82,19 +82,19 @@ impl Jws {
         })
     }
 
-    /// The algorithm that the token names.
+    /// Returns the algorithm that the token names.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The `kid` of the key that the token names.
+    /// Returns the `kid` of the key that the token names.
     #[must_use]
     pub fn key_id(&self) -> Option<&str> {
         self.key_id.as_deref()
     }
 
-    /// The `typ` of the token, without the optional prefix `application/`. Upper and lower case do not differ.
+    /// Returns the `typ` of the token, without the optional prefix `application/`. It is case-insensitive.
     #[must_use]
     pub fn typ(&self) -> Option<&str> {
         let typ = self.typ.as_deref()?;
@@ -107,13 +107,13 @@ impl Jws {
         }
     }
 
-    /// The signed payload, usually claims.
+    /// Returns the signed payload, usually claims.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Whether the signature is from this key.
+    /// Returns whether the signature is from this key.
     #[must_use]
     pub fn is_signed_by(&self, key: &Jwk) -> bool {
         key.has_signed(self.algorithm, self.signed.as_bytes(), &self.signature)

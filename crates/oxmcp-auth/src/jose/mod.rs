@@ -1,6 +1,6 @@
 //! Signed tokens: keys, key sets, and signatures in compact form (JOSE), on `ring`.
 //!
-//! Encryption and symmetric algorithms are left out: MCP needs neither, and a verifier that knows no symmetric algorithm
+//! Encryption and symmetric algorithms are not supported: MCP needs neither, and a verifier without symmetric algorithms
 //! cannot be tricked into using a public key as a secret.
 
 mod algorithm;

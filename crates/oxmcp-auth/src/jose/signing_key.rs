@@ -57,31 +57,29 @@ struct Header<'a> {
 
 impl SigningKey {
     /// Reads a private key from PEM: `PRIVATE KEY` (PKCS #8) with P-256, P-384, Ed25519 or RSA, or `RSA PRIVATE KEY`. It signs
-    /// by ES256, ES384, EdDSA or RS256.
+    /// with ES256, ES384, EdDSA or RS256.
     ///
     /// # Errors
     ///
-    /// If the PEM holds no such key, the key is encrypted, or an RSA key has less than 2048 bits.
+    /// If the PEM contains no such key, the key is encrypted, or an RSA key has less than 2048 bits.
     pub fn from_pem(pem: &str) -> Result<Self> {
         if pem.contains("ENCRYPTED") {
             return Err(AuthError::configuration(
-                "the private key is encrypted: decrypt it first (openssl pkcs8 -in key.pem -out plain.pem)",
+                "private key is encrypted; decrypt it with `openssl pkcs8 -in key.pem -out plain.pem`",
             ));
         }
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| {
             AuthError::configuration(
-                "there is no private key in the PEM (-----BEGIN PRIVATE KEY-----)",
+                "no private key found in the PEM; expected `-----BEGIN PRIVATE KEY-----`",
             )
         })?;
         match &key {
             PrivateKeyDer::Pkcs8(der) => Self::from_pkcs8_der(der.secret_pkcs8_der()),
             PrivateKeyDer::Pkcs1(der) => RsaKeyPair::from_der(der.secret_pkcs1_der())
-                .map_err(|error| {
-                    AuthError::configuration(format!("the RSA key is refused: {error}"))
-                })
+                .map_err(|error| AuthError::configuration(format!("invalid RSA key: {error}")))
                 .and_then(Self::of_rsa),
             _ => Err(AuthError::configuration(
-                "the private key is not in PKCS #8: convert it (openssl pkcs8 -topk8 -nocrypt -in key.pem)",
+                "private key is not in PKCS #8; convert it with `openssl pkcs8 -topk8 -nocrypt -in key.pem`",
             )),
         }
     }
@@ -107,18 +105,17 @@ impl SigningKey {
         match RsaKeyPair::from_pkcs8(der) {
             Ok(pair) => Self::of_rsa(pair),
             Err(error) => Err(AuthError::configuration(format!(
-                "the private key is refused ({error}): EC keys on P-256 and P-384 with their public part in them, Ed25519, and \
-                 RSA from 2048 bits are supported"
+                "unsupported private key: {error}; use EC on P-256 or P-384 with the public key included, Ed25519, or RSA with \
+                 at least 2048 bits"
             ))),
         }
     }
 
-    /// Generates a key, from the randomness of the operating system.
+    /// Generates a key, with randomness from the operating system.
     ///
     /// # Errors
     ///
-    /// If the algorithm is one of RSA, whose keys are only read and not generated here, or if the operating system gives no
-    /// randomness.
+    /// If the algorithm is one of RSA, whose keys can only be read, or if the operating system provides no randomness.
     pub fn generate(algorithm: Algorithm) -> Result<Self> {
         Self::from_pkcs8_der(Self::generate_pkcs8(algorithm)?.as_ref())
     }
@@ -126,29 +123,28 @@ impl SigningKey {
     /// Generates a key as PKCS #8, the form in which it can be stored.
     pub(crate) fn generate_pkcs8(algorithm: Algorithm) -> Result<Document> {
         let random = SystemRandom::new();
-        let no_randomness = |_| {
-            AuthError::configuration("the operating system gives no randomness to make a key of")
-        };
+        let no_randomness =
+            |_| AuthError::configuration("could not get random bytes from the operating system");
         let generate_ec = |of| EcdsaKeyPair::generate_pkcs8(of, &random).map_err(no_randomness);
         match algorithm {
             Algorithm::Es256 => generate_ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
             Algorithm::Es384 => generate_ec(&ECDSA_P384_SHA384_FIXED_SIGNING),
             Algorithm::EdDsa => Ed25519KeyPair::generate_pkcs8(&random).map_err(no_randomness),
             _ => Err(AuthError::configuration(
-                "RSA keys are read and not made: use ES256, ES384 or EdDSA",
+                "cannot generate RSA keys; use ES256, ES384 or EdDSA",
             )),
         }
     }
 
-    /// Sets the algorithm by which the key signs: an RSA key can sign by any algorithm of RSA.
+    /// Sets the algorithm with which the key signs. An RSA key can sign with any RSA algorithm.
     ///
     /// # Errors
     ///
-    /// If the algorithm is not for keys of this kind.
+    /// If the algorithm is for another type of key.
     pub fn with_algorithm(mut self, algorithm: Algorithm) -> Result<Self> {
         if algorithm != self.algorithm && !(algorithm.is_rsa() && self.algorithm.is_rsa()) {
             return Err(AuthError::configuration(format!(
-                "a key for {} does not sign by {algorithm}",
+                "key for {} cannot sign with {algorithm}",
                 self.algorithm
             )));
         }
@@ -164,13 +160,13 @@ impl SigningKey {
         self
     }
 
-    /// The algorithm by which the key signs.
+    /// Returns the algorithm with which the key signs.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The public key.
+    /// Returns the public key.
     #[must_use]
     pub fn public_jwk(&self) -> &Jwk {
         &self.public
@@ -180,7 +176,7 @@ impl SigningKey {
     ///
     /// # Errors
     ///
-    /// If the claims cannot be written as JSON, or the operating system gives no randomness.
+    /// If the claims cannot be serialized as JSON, or the operating system provides no randomness.
     pub fn sign<C: Serialize + ?Sized>(&self, typ: &str, claims: &C) -> Result<String> {
         self.compact(typ, self.public.key_id(), None, claims)
     }
@@ -203,9 +199,8 @@ impl SigningKey {
             kid,
             jwk,
         };
-        let unwritten = |error| {
-            AuthError::configuration(format!("the claims cannot be written as JSON: {error}"))
-        };
+        let unwritten =
+            |error| AuthError::configuration(format!("could not serialize the claims: {error}"));
         let header = serde_json::to_vec(&header).map_err(unwritten)?;
         let claims = serde_json::to_vec(claims).map_err(unwritten)?;
         let mut token = base64url::encode(header);
@@ -230,7 +225,7 @@ impl SigningKey {
             Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
         };
         signature.map_err(|_| {
-            AuthError::configuration("the operating system gives no randomness to sign with")
+            AuthError::configuration("could not get random bytes from the operating system")
         })
     }
 

@@ -74,7 +74,7 @@ pub struct AuthorizationServerMetadata {
         skip_serializing_if = "Option::is_none"
     )]
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
-    /// The supported methods of PKCE. Without `S256` no user is sent to the authorization endpoint.
+    /// The supported PKCE methods. Without `S256`, no user is sent to the authorization endpoint.
     #[serde(
         deserialize_with = "document::list",
         skip_serializing_if = "Option::is_none"
@@ -104,7 +104,7 @@ pub struct AuthorizationServerMetadata {
 }
 
 impl AuthorizationServerMetadata {
-    /// Parses a document. It must not be trusted before [`check`](Self::check).
+    /// Parses a document. Do not trust it before [`check`](Self::check).
     ///
     /// # Errors
     ///
@@ -114,10 +114,10 @@ impl AuthorizationServerMetadata {
     }
 
     pub(crate) fn parse_noting(body: &[u8], tolerated: &mut Vec<Tolerated>) -> Result<Self> {
-        document::read(body, "metadata of the authorization server", tolerated)
+        document::read(body, "authorization server metadata", tolerated)
     }
 
-    /// The default endpoints of a server without metadata (revision 2025-03-26), at the root of an origin.
+    /// Returns the default endpoints of a server without metadata (revision 2025-03-26), at the root of an origin.
     ///
     /// See [its page](https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery).
     #[must_use]
@@ -135,13 +135,13 @@ impl AuthorizationServerMetadata {
         }
     }
 
-    /// Checks that the document is of this issuer, and that requests may be sent to its endpoints. Only the slash after the
-    /// host may differ, which some servers write and others omit: the issuer is then what the document says, with which `iss`
-    /// is compared letter by letter.
+    /// Checks that the document belongs to this issuer, and that requests may be sent to its endpoints. Only the slash after
+    /// the host may differ, which some servers write and others omit. The issuer is then the one in the document, and `iss` is
+    /// compared with it byte by byte.
     ///
     /// # Errors
     ///
-    /// If it is of another issuer (the message names both), or an endpoint is neither https nor allowed loopback.
+    /// If it belongs to another issuer (the message names both), or an endpoint is neither https nor allowed loopback.
     pub fn check(&self, issuer: &str, rules: UrlRules) -> Result<()> {
         if !is_same_issuer(&self.issuer, issuer) {
             let theirs = match self.issuer.as_str() {
@@ -149,8 +149,8 @@ impl AuthorizationServerMetadata {
                 theirs => format!("the issuer {theirs:?}"),
             };
             return Err(AuthError::untrusted(format!(
-                "the metadata of the authorization server {issuer:?} names {theirs}: they must be the same, except for a slash \
-                 after the host. If the server is yours, correct one of them; if you trust it, pin the issuer"
+                "issuer mismatch: the metadata of the authorization server {issuer:?} names {theirs}; correct one of them, or \
+                 configure the issuer if you trust the server"
             )));
         }
         rules.check(issuer, "issuer")?;
@@ -171,20 +171,20 @@ impl AuthorizationServerMetadata {
         Ok(())
     }
 
-    /// The token endpoint.
+    /// Returns the token endpoint.
     ///
     /// # Errors
     ///
-    /// If the metadata names none.
+    /// If the metadata has none.
     pub fn token_endpoint(&self) -> Result<&str> {
         self.endpoint(self.token_endpoint.as_deref(), "token_endpoint")
     }
 
-    /// The authorization endpoint, if it supports PKCE with S256.
+    /// Returns the authorization endpoint, if it supports PKCE with S256.
     ///
     /// # Errors
     ///
-    /// If the metadata names none, or does not say that the server supports S256.
+    /// If the metadata has none, or does not advertise S256.
     pub fn authorization_endpoint(&self) -> Result<&str> {
         let endpoint = self.endpoint(
             self.authorization_endpoint.as_deref(),
@@ -195,16 +195,16 @@ impl AuthorizationServerMetadata {
             return Ok(endpoint);
         }
         let (found, what_to_do) = if methods.is_some() {
-            ("lists others alone", "Have S256 switched on there")
+            ("lists only other methods", "enable S256 on the server")
         } else {
             (
                 "is missing",
-                "If you know that it does, set assume_pkce; else have it switched on there",
+                "enable it on the server, or set `assume_pkce` if you know that the server supports S256",
             )
         };
         Err(self.located(AuthError::unsupported(format!(
-            "the metadata of the authorization server {:?} must say that it supports PKCE with S256, and \
-             `code_challenge_methods_supported` {found}: nobody may be sent there to log in. {what_to_do}",
+            "authorization server {:?} does not advertise PKCE with S256: `code_challenge_methods_supported` {found}; \
+             {what_to_do}",
             self.issuer
         ))))
     }
@@ -220,8 +220,7 @@ impl AuthorizationServerMetadata {
     fn endpoint<'a>(&self, endpoint: Option<&'a str>, name: &str) -> Result<&'a str> {
         endpoint.ok_or_else(|| {
             self.located(AuthError::unsupported(format!(
-                "the metadata of the authorization server {:?} names no `{name}`, which this login needs. Have it put right \
-                 there, or log in in another way",
+                "authorization server {:?} has no `{name}` in its metadata; add it there, or log in another way",
                 self.issuer
             )))
         })
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_issuer_is_compared_letter_by_letter_but_for_the_slash() {
+    fn issuer_is_compared_exactly_except_trailing_slash() {
         let rules = UrlRules::https();
         assert!(metadata().check("https://as.example/", rules).is_ok());
         for other in [
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_that_must_not_be_asked_are_refused() {
+    fn forbidden_endpoints_are_refused() {
         for bad in [
             "http://as.example/token",
             "http://127.0.0.1/token",
@@ -282,8 +281,9 @@ mod tests {
         }
     }
 
+    // Attack: mix-up of authorization servers.
     #[test]
-    fn attack_10_without_s256_nobody_is_sent_to_log_in() {
+    fn login_is_refused_without_s256() {
         for methods in [None, Some(vec![]), Some(vec!["plain".to_owned()])] {
             let mut metadata = metadata();
             metadata.code_challenge_methods_supported = methods;
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_members_are_mended_or_left_out() {
+    fn odd_members_are_repaired_or_omitted() {
         let text = r#"{
             "issuer": "https://as.example", "authorization_endpoint": null, "token_endpoint": ["x"],
             "registration_endpoint": {}, "jwks_uri": 5, "scopes_supported": "a  b",
@@ -354,20 +354,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_occurs_twice_is_refused_in_an_odd_document_too() {
+    fn duplicate_name_is_refused_in_odd_documents_too() {
         let text = br#"{"issuer": "https://a.example", "scopes_supported": "a", "issuer": "https://b.example"}"#;
         assert!(AuthorizationServerMetadata::parse(text).is_err());
     }
 
     #[test]
-    fn a_byte_order_mark_is_skipped() {
+    fn byte_order_mark_is_skipped() {
         let text = b"\xEF\xBB\xBF{\"issuer\": \"https://as.example\"}";
         let read = AuthorizationServerMetadata::parse(text).unwrap();
         assert_eq!(read.issuer, "https://as.example");
     }
 
     #[test]
-    fn an_empty_document_has_no_endpoints() {
+    fn empty_document_has_no_endpoints() {
         let metadata = AuthorizationServerMetadata::parse(b"{}").unwrap();
         assert!(metadata.token_endpoint().is_err());
         assert!(metadata.authorization_endpoint().is_err());

@@ -1,4 +1,4 @@
-//! Bounded parsing of JSON documents that a peer sends: strictly, and if that fails, once more with odd members mended.
+//! Bounded parsing of JSON documents from peers: strict first, then lenient, which repairs members of unexpected types.
 
 use std::{cell::Cell, collections::BTreeSet, fmt, iter};
 
@@ -14,18 +14,18 @@ use crate::error::{AuthError, Result};
 pub(crate) const MAX_DOCUMENT: usize = 1 << 20;
 /// The most entries that a list may have.
 const MAX_LIST: usize = 256;
-/// The most members that are mended: more than any document has that is read.
+/// The most members that are repaired: more than any of the documents has.
 const MAX_MENDED: usize = 64;
 
-/// An oddity of a document that was read all the same, for a log. It holds no values, which can be secrets.
+/// A deviation in a document that was read anyway, for a log. It contains no values, since they can be secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tolerated {
     /// The document, with its URL if that is known.
     pub document: String,
-    /// The member that is odd, or another part of the document.
+    /// The member that deviates, or another part of the document.
     pub member: String,
-    /// The way in which it was read.
+    /// The way it was read.
     pub read_as: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn without_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body)
 }
 
-/// Parses a document, and notes what was odd about it. `what` names it in errors, and may include its URL.
+/// Parses a document, and notes its deviations. `what` names it in errors, and may include its URL.
 pub(crate) fn read<T: DeserializeOwned>(
     body: &[u8],
     what: &str,
@@ -56,7 +56,7 @@ pub(crate) fn read<T: DeserializeOwned>(
 ) -> Result<T> {
     if body.len() > MAX_DOCUMENT {
         return Err(AuthError::limit(format!(
-            "the {what} is longer than {MAX_DOCUMENT} bytes"
+            "{what} is longer than {MAX_DOCUMENT} bytes"
         )));
     }
     let json = without_mark(body);
@@ -70,18 +70,13 @@ pub(crate) fn read<T: DeserializeOwned>(
     if let Some(document) = read_mending(json, what, tolerated) {
         return Ok(document);
     }
-    // Only the position of serde's error is used: its message can hold values, and values can be secrets.
-    let (line, column) = (error.line(), error.column());
+    // Only the kind of serde's error is shown: its message can contain values, and values can be secrets.
     let reason = match error.classify() {
-        serde_json::error::Category::Data => {
-            "a member is missing or has another type than expected"
-        }
-        serde_json::error::Category::Eof => "it ends too early",
-        _ => "it is not JSON",
+        serde_json::error::Category::Data => "a member is missing or has the wrong type",
+        serde_json::error::Category::Eof => "JSON is cut off",
+        _ => "not JSON",
     };
-    Err(AuthError::malformed(format!(
-        "the {what} cannot be read: {reason} (line {line}, column {column})"
-    )))
+    Err(AuthError::malformed(format!("invalid {what}: {reason}")))
 }
 
 /// The members of an object, each of which may occur only once. An empty list is an empty object.
@@ -90,8 +85,7 @@ pub(crate) fn members(json: &[u8]) -> Option<Vec<(String, Value)>> {
     Some(members)
 }
 
-/// Parses a document whose members may have other types than expected: each of these is read as what it may have meant, or
-/// else left out.
+/// Parses a document whose members may have unexpected types: each of these is read as what it may mean, or else left out.
 fn read_mending<T: DeserializeOwned>(
     json: &[u8],
     what: &str,
@@ -136,7 +130,7 @@ fn read_mending<T: DeserializeOwned>(
     None
 }
 
-/// The values that an odd one may have meant, the likeliest first.
+/// The values that an unexpected one may mean, the likeliest first.
 fn meant(name: &str, value: &Value) -> Vec<(Value, &'static str)> {
     match value {
         Value::String(text) if text.eq_ignore_ascii_case("true") => {
@@ -178,7 +172,7 @@ impl<'de> Deserialize<'de> for Members {
                 let (mut members, mut names) = (Vec::new(), BTreeSet::new());
                 while let Some((name, value)) = map.next_entry::<String, Value>()? {
                     if !names.insert(name.clone()) {
-                        return Err(A::Error::custom("a member occurs twice"));
+                        return Err(A::Error::custom("duplicate member"));
                     }
                     members.push((name, value));
                 }
@@ -214,7 +208,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Stri
         return Ok(None);
     };
     if list.len() > MAX_LIST {
-        return Err(D::Error::custom("a list is too long"));
+        return Err(D::Error::custom("list is too long"));
     }
     let strings = list.into_iter().filter_map(|it| match it {
         Value::String(text) => Some(text),

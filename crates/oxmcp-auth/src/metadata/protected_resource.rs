@@ -68,7 +68,7 @@ pub struct ProtectedResourceMetadata {
 }
 
 impl ProtectedResourceMetadata {
-    /// The metadata of a resource with its authorization servers, which accepts tokens in the header.
+    /// Creates the metadata of a resource that accepts tokens of these authorization servers, in the `Authorization` header.
     #[must_use]
     pub fn new<S: Into<String>>(
         resource: impl Into<String>,
@@ -93,16 +93,16 @@ impl ProtectedResourceMetadata {
     }
 
     pub(crate) fn parse_noting(body: &[u8], tolerated: &mut Vec<Tolerated>) -> Result<Self> {
-        document::read(body, "metadata of the protected resource", tolerated)
+        document::read(body, "protected resource metadata", tolerated)
     }
 
-    /// The metadata as a JSON document.
+    /// Returns the metadata as a JSON document.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Checks that the document belongs to the MCP server at this URL: `resource` must be that URL, or a parent of it at the
+    /// Checks that the document belongs to the MCP server at this URL. `resource` must be that URL, or a parent of it at the
     /// same origin.
     ///
     /// # Errors
@@ -115,8 +115,8 @@ impl ProtectedResourceMetadata {
         }
         let (resource, server) = (shown_url(resource), shown_url(server));
         Err(AuthError::untrusted(format!(
-            "the protected resource metadata is of {resource:?}, and the MCP server is {server:?}: a token for the one must \
-             not be sent to the other. Connect to the URL that the metadata names, or have its `resource` put right"
+            "protected resource metadata is for {resource:?}, not for the MCP server {server:?}; connect to that URL, or \
+             correct `resource` in the metadata"
         )))
     }
 }
@@ -126,7 +126,7 @@ fn is_same_or_parent(resource: &str, server: &str) -> Result<bool> {
     let what = "`resource` of the protected resource metadata";
     if !is_uri(resource) {
         return Err(AuthError::malformed(format!(
-            "the {what} has characters that no URL may have: they must be percent-encoded"
+            "invalid {what}: percent-encode characters that are not allowed in a URL"
         )));
     }
     let resource = parse(resource, what)?;
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_is_the_server_or_a_parent_of_it() {
+    fn resource_is_the_server_or_its_parent() {
         let table = [
             ("https://h.example/a/mcp", true),
             ("https://H.example:443/a/mcp", true),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_documents_are_refused_or_cut() {
+    fn hostile_documents_are_refused_or_truncated() {
         let parse = |text: &str| ProtectedResourceMetadata::parse(text.as_bytes());
         assert!(parse("").is_err());
         assert!(parse("<html>").is_err());
@@ -221,7 +221,7 @@ mod tests {
             " ".repeat(document::MAX_DOCUMENT)
         );
         assert!(parse(&long).is_err());
-        // The error shows only the position, and nothing of the document.
+        // The error shows nothing of the document.
         let error = parse(r#"{"resource": ["hunter2"]}"#).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }

@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::{error::Result, url_rules::parse};
 
-/// The URLs at which the metadata of an MCP server may be found, the likeliest first: for its path, and for its root.
+/// Returns the URLs at which an MCP server may publish its metadata: for its path first, then for its root.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn protected_resource_metadata_urls(server: &str) -> Result<Vec<String>> {
     })
 }
 
-/// The URLs at which the metadata of an authorization server may be found, in the order in which they are tried.
+/// Returns the URLs at which an authorization server may publish its metadata, in the order in which they are tried.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_of_metadata() {
+    fn metadata_urls_follow_the_specification() {
         let of = |url| protected_resource_metadata_urls(url).unwrap();
         let root = "https://h.example:8443/.well-known/oauth-protected-resource";
         assert_eq!(of("https://h.example:8443"), [root]);

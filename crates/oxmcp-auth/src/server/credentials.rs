@@ -24,7 +24,7 @@ pub(super) enum Scheme {
 }
 
 impl Credentials {
-    /// Finds the token in the `Authorization` header, the only place where it may be: the URL and the body are not read
+    /// Finds the token in the `Authorization` header. Tokens in the URL or body are ignored
     /// ([RFC 9700, section 4.3.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.3.2)).
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Credentials {
         Self::find(headers, is_token)
     }
 
-    /// Finds a bearer token that no authorization server has issued, in any visible ASCII.
+    /// Finds a bearer token of any visible ASCII characters, for servers with their own tokens instead of OAuth.
     ///
     /// # Errors
     ///
@@ -53,9 +53,7 @@ impl Credentials {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let header = values.next().ok_or_else(Refusal::missing)?;
         if values.next().is_some() {
-            return Err(Refusal::malformed(
-                "there is more than one Authorization header",
-            ));
+            return Err(Refusal::malformed("duplicate header `Authorization`"));
         }
         let bytes = header.as_bytes();
         let mut words = bytes.splitn(2, |byte| *byte == b' ');
@@ -74,7 +72,7 @@ impl Credentials {
         let token = begin..bytes.len() - spaces(&mut rest.iter().rev());
         if !bytes.get(token.clone()).is_some_and(is_token) {
             return Err(Refusal::malformed(
-                "what follows the scheme in the Authorization header is not an access token",
+                "header `Authorization` has no valid access token after the scheme",
             ));
         }
         Ok(Self {
@@ -84,7 +82,7 @@ impl Credentials {
         })
     }
 
-    /// The token.
+    /// Returns the token.
     #[must_use]
     pub fn token(&self) -> Secret {
         String::from_utf8_lossy(self.bytes()).into_owned().into()
@@ -110,7 +108,7 @@ impl fmt::Debug for Credentials {
 fn is_token(text: &[u8]) -> bool {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let (body, _) = text.split_at(text.len() - padding);
-    // There is no branch for each byte, since a token has hundreds of bytes and comes with each request.
+    // No branch for each byte: a token has hundreds of bytes and comes with each request.
     !body.is_empty() && body.iter().fold(true, |all, byte| all & is_of_token(*byte))
 }
 
@@ -126,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_byte_is_of_a_token_or_not() {
+    fn every_byte_is_classified_as_token_or_not() {
         let all = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/";
         for byte in 0..=u8::MAX {
             assert_eq!(is_of_token(byte), all.as_bytes().contains(&byte), "{byte}");

@@ -20,9 +20,8 @@ const HOLDS: u64 = 30;
 /// The most bytes that a response may have.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// An authorization server that is asked whether a token is valid
-/// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)): for tokens that are not JSON Web Tokens, and for revocations that
-/// must be known within seconds.
+/// Token introspection at an authorization server ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)): for tokens that are not
+/// JSON Web Tokens, and for revocations that must take effect within seconds.
 ///
 /// ```
 /// use oxmcp_auth::{Secret, server::Introspection};
@@ -43,12 +42,13 @@ pub struct Introspection {
 struct Answer {
     active: bool,
     token_type: Option<Value>,
-    /// The use of the token, which some servers name in place of a type.
+    /// The use of the token, which some servers send instead of a type.
     token_use: Option<Value>,
 }
 
 impl Answer {
-    /// Whether the token is an access token, as far as the response says. Refresh tokens and others are active, too.
+    /// Whether the token is an access token, as far as the response says. Other tokens, such as refresh tokens, can be active,
+    /// too.
     fn is_access_token(&self) -> bool {
         let is_one_of = |value: &Option<Value>, names: &[&str]| match value {
             None => true,
@@ -73,22 +73,22 @@ impl Introspection {
         }
     }
 
-    /// Authenticates by the client id and the secret of this server at the issuer.
+    /// Authenticates with the client ID and secret of this server at the issuer.
     #[must_use]
     pub fn basic(mut self, client_id: &str, client_secret: &Secret) -> Self {
         self.authorization = Some(basic_credentials(client_id, client_secret));
         self
     }
 
-    /// Authenticates by a token of this server.
+    /// Authenticates with a bearer token of this server.
     #[must_use]
     pub fn bearer(mut self, token: &Secret) -> Self {
         self.authorization = Some(bearer_credentials(token));
         self
     }
 
-    /// Sets the number of seconds for which a response is cached, 30 by default and 1 at least: a token that was revoked is
-    /// accepted that much longer.
+    /// Sets the number of seconds for which a response is cached, 30 by default and at least 1. A revoked token is accepted for
+    /// that much longer.
     #[must_use]
     pub fn holds(self, seconds: u64) -> Self {
         Self {
@@ -111,7 +111,10 @@ impl Introspection {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Body::from(body))
             .map_err(|_| {
-                AuthError::configuration(format!("{:?} cannot be asked for tokens", self.endpoint))
+                AuthError::configuration(format!(
+                    "invalid URL of the introspection endpoint: {:?}",
+                    self.endpoint
+                ))
             })?;
         if let Some(authorization) = &self.authorization {
             let headers = request.headers_mut();
@@ -131,24 +134,25 @@ impl Introspection {
         let body = without_mark(response.body().as_ref());
         if response.status() != StatusCode::OK || body.len() > MAX_BYTES {
             return Err(AuthError::unavailable(format!(
-                "{} answers introspections with {} and {} bytes: check the endpoint, and the credentials of this server",
+                "introspection at {} failed with {} and {} bytes; check the endpoint and the credentials of this server",
                 self.endpoint,
                 response.status(),
                 body.len()
             )));
         }
         let answer: Answer = serde_json::from_slice(body).map_err(|_| {
-            AuthError::unavailable(format!("{} answers no introspections", self.endpoint))
+            AuthError::unavailable(format!(
+                "invalid introspection response from {}; check the endpoint",
+                self.endpoint
+            ))
         })?;
         if !answer.active {
             return Err(AuthError::invalid_token(
-                "the token is not valid, by its issuer: it may have expired, or been revoked",
+                "token is not active: it may have expired or been revoked",
             ));
         }
         if !answer.is_access_token() {
-            return Err(AuthError::invalid_token(
-                "the token is not an access token, by its issuer",
-            ));
+            return Err(AuthError::invalid_token("token is not an access token"));
         }
         let claims = Claims::parse_introspected(body)?;
         let expected = Expected {

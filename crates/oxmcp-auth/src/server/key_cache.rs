@@ -21,8 +21,8 @@ const FRESH: u64 = 3600;
 const MIN_FRESH: u64 = 300;
 const MAX_FRESH: u64 = 24 * 3600;
 
-/// Seconds for which keys are used beyond that while none can be fetched. A key that the issuer has withdrawn must not be
-/// used for ever, and an issuer that is down for a night must not make the server unusable.
+/// Seconds for which stale keys are used while none can be fetched. A key that the issuer has withdrawn must not be used
+/// forever, and an issuer that is down for a night must not make the server unusable.
 const MAX_STALE: u64 = 24 * 3600;
 
 /// The least seconds between fetches: tokens with invented key ids must not each cause a request to the issuer.
@@ -49,7 +49,7 @@ pub(super) struct KeyCache {
     source: KeySource,
     /// The URL of the keys in the issuer's metadata, once it was read.
     found: Option<String>,
-    /// The issuer as its metadata spell it, which may differ in the slash after the host.
+    /// The issuer as its metadata spells it, which may differ in the slash after the host.
     spelled: Option<String>,
     /// The index of the metadata URL that is tried next.
     place: usize,
@@ -105,8 +105,8 @@ impl KeyCache {
         is_usable.then_some((&kept.keys, now < kept.fresh_until))
     }
 
-    /// Whether tokens with this `iss` may be the issuer's. Until the metadata were read, the slash after the host may be there
-    /// or not; without metadata or afterwards, every letter counts.
+    /// Whether tokens with this `iss` may be the issuer's. Until the metadata is read, the slash after the host is optional;
+    /// afterwards, or without metadata, the match is exact.
     pub(super) fn is_issuer(&self, name: &str) -> bool {
         match (&self.source, &self.spelled) {
             (KeySource::Discovery, Some(spelled)) => spelled == name,
@@ -127,14 +127,17 @@ impl KeyCache {
             .error
             .as_ref()
             .map_or("they have expired", AuthError::message);
-        AuthError::unavailable(format!("there are no keys of {}: {why}", self.issuer))
+        AuthError::unavailable(format!("no keys of the issuer {}: {why}", self.issuer))
     }
 
     /// The error that says why newer keys could not be fetched, if the last attempt failed.
     pub(super) fn failure(&self) -> Option<AuthError> {
         let error = self.error.as_ref()?;
         let why = error.message();
-        let text = format!("the keys of {} could not be fetched: {why}", self.issuer);
+        let text = format!(
+            "could not fetch the keys of the issuer {}: {why}",
+            self.issuer
+        );
         Some(AuthError::unavailable(text))
     }
 
@@ -171,7 +174,7 @@ impl KeyCache {
             _ => {
                 let places = authorization_server_metadata_urls(&self.issuer)?;
                 let place = places.into_iter().nth(self.place);
-                place.ok_or_else(|| AuthError::unavailable("none of its metadata was found"))?
+                place.ok_or_else(|| AuthError::unavailable("its metadata was not found"))?
             }
         };
         let request = http::Request::builder()
@@ -179,10 +182,10 @@ impl KeyCache {
             .uri(&url)
             .header(header::ACCEPT, "application/json")
             .body(Body::default());
-        request.map_err(|_| AuthError::malformed(format!("{url:?} cannot be asked for keys")))
+        request.map_err(|_| AuthError::malformed(format!("invalid URL of the keys: {url:?}")))
     }
 
-    /// Takes the outcome of the last fetch. Another one may be needed at once, since metadata only names the URL of the keys.
+    /// Receives the outcome of the last fetch. Another one may be needed at once, since metadata only names the URL of the keys.
     pub(super) fn fetched(&mut self, outcome: Result<Response, AuthError>, now: UnixTime) {
         if self.in_flight.take().is_none() {
             return;
@@ -211,7 +214,7 @@ impl KeyCache {
         metadata.check(&self.issuer, UrlRules::for_server(&self.issuer)?)?;
         let Some(url) = metadata.jwks_uri else {
             return Err(AuthError::unsupported(format!(
-                "the metadata of {} name no jwks_uri: configure where its keys are, or introspect its tokens",
+                "authorization server {:?} has no `jwks_uri` in its metadata; configure the URL of its keys, or introspection",
                 self.issuer
             )));
         };
@@ -224,7 +227,7 @@ impl KeyCache {
         let keys = Jwks::parse(success(response, "keys")?)?;
         if keys.keys().is_empty() {
             return Err(AuthError::unsupported(format!(
-                "{} has published no key for signatures of a kind that is supported",
+                "issuer {} publishes no supported signing key",
                 self.issuer
             )));
         }
@@ -252,7 +255,7 @@ fn success<'a>(response: &'a Response, what: &str) -> Result<&'a [u8]> {
     if !response.status().is_success() {
         let status = response.status();
         return Err(AuthError::unavailable(format!(
-            "the request for {what} was answered with {status}"
+            "request for {what} failed with {status}"
         )));
     }
     Ok(response.body().as_ref())

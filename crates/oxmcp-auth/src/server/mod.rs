@@ -1,4 +1,7 @@
-//! The resource server: it accepts a request, or refuses it with a response that tells the client what to do.
+//! The resource server: accepts a request, or refuses it with a response that tells the client what to do.
+//!
+//! [`Credentials`] finds the access token of a request, a [`TokenVerifier`] verifies it, and a [`ResourceServer`] checks its
+//! scopes and makes the challenges for refused requests.
 
 mod credentials;
 mod introspection;

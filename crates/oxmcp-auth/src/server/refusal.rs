@@ -24,12 +24,12 @@ pub(super) enum Reason {
     Nonce(String),
     /// All scopes that the operation needs.
     Scopes(ScopeSet),
-    /// The tokens cannot be checked for now.
+    /// Tokens cannot be verified right now.
     Unavailable(AuthError),
 }
 
 impl From<AuthError> for Refusal {
-    /// The refusal of a token that could not be verified for now, if the error says so, or else is not valid.
+    /// The token could not be verified right now, if the error says so; otherwise it is not valid.
     fn from(error: AuthError) -> Self {
         match error.kind() {
             AuthErrorKind::Unavailable => Self::unavailable(error),
@@ -39,25 +39,25 @@ impl From<AuthError> for Refusal {
 }
 
 impl Refusal {
-    /// The request has no token.
+    /// Creates the refusal of a request without a token.
     #[must_use]
     pub fn missing() -> Self {
         Self(Reason::Missing)
     }
 
-    /// The token is not valid here. The message of the error is sent to the client.
+    /// Creates the refusal of an invalid token. The message of the error is sent to the client.
     #[must_use]
     pub fn invalid(error: AuthError) -> Self {
         Self(Reason::Invalid(error))
     }
 
-    /// The token is valid, but does not allow this operation, which needs all of these scopes.
+    /// Creates the refusal of a valid token that lacks scopes for an operation, which needs all of these.
     #[must_use]
     pub fn insufficient_scope(needed: ScopeSet) -> Self {
         Self(Reason::Scopes(needed))
     }
 
-    /// The validity of the token cannot be determined for now. The message of the error is for the log, and is not sent.
+    /// Creates the refusal of a token that cannot be verified right now. The message of the error is for the log, and is not sent.
     #[must_use]
     pub fn unavailable(error: AuthError) -> Self {
         Self(Reason::Unavailable(error))
@@ -74,8 +74,8 @@ impl Refusal {
         matches!(self.0, Reason::Unavailable(_))
     }
 
-    /// The status of the response: 401 if the token is missing or not valid, 403 if it does not suffice, 400 if the request
-    /// is malformed, 503 if tokens cannot be checked.
+    /// Returns the status of the response: 401 if the token is missing or invalid, 403 if it lacks scopes, 400 if the request
+    /// is malformed, 503 if tokens cannot be verified right now.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self.0 {
@@ -88,7 +88,7 @@ impl Refusal {
         }
     }
 
-    /// The error code for challenges; `None` if the request has no token, since the client has made no mistake yet
+    /// Returns the error code for challenges; `None` if the request has no token, since the client has made no mistake yet
     /// ([RFC 6750, section 3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
@@ -103,28 +103,26 @@ impl Refusal {
         }
     }
 
-    /// A description for the sender of the request. It tells nothing about the token except what is wrong with it, and
-    /// nothing about the internals of the server.
+    /// Returns the description for the client. It says only what is wrong with the token, and nothing about the internals of the
+    /// server.
     #[must_use]
     pub fn description(&self) -> String {
         match &self.0 {
             Reason::Missing => {
-                "an access token is needed: Authorization: Bearer <token>".to_owned()
+                "missing access token; send `Authorization: Bearer <token>`".to_owned()
             }
             Reason::Malformed(error) | Reason::Invalid(error) | Reason::Proof(error) => {
                 error.message().to_owned()
             }
-            Reason::Nonce(_) => {
-                "the DPoP proof needs the nonce of the DPoP-Nonce header".to_owned()
-            }
-            Reason::Scopes(_) => "the access token does not allow this operation".to_owned(),
+            Reason::Nonce(_) => "DPoP proof needs the nonce of the header `DPoP-Nonce`".to_owned(),
+            Reason::Scopes(_) => "access token lacks scopes for this operation".to_owned(),
             Reason::Unavailable(_) => {
-                "access tokens cannot be checked for now, try again".to_owned()
+                "access tokens cannot be verified right now; try again later".to_owned()
             }
         }
     }
 
-    /// The error, for the log of the server.
+    /// Returns the error, for the log of the server.
     #[must_use]
     pub fn error(&self) -> Option<&AuthError> {
         match &self.0 {
@@ -136,7 +134,7 @@ impl Refusal {
         }
     }
 
-    /// The scopes that the operation needs, if the token lacks scopes.
+    /// Returns the scopes that the operation needs, if the token lacks scopes.
     #[must_use]
     pub fn needed_scopes(&self) -> Option<&ScopeSet> {
         match &self.0 {
@@ -145,7 +143,7 @@ impl Refusal {
         }
     }
 
-    /// The nonce for the header `DPoP-Nonce`.
+    /// Returns the nonce for the header `DPoP-Nonce`.
     #[must_use]
     pub fn nonce(&self) -> Option<&str> {
         match &self.0 {
@@ -154,7 +152,7 @@ impl Refusal {
         }
     }
 
-    /// The response with these challenges: its body is an OAuth error.
+    /// Returns the response with these challenges. Its body is an OAuth error.
     #[must_use]
     pub fn response(&self, challenges: &[Challenge]) -> Response {
         let code = self.code().unwrap_or("unauthorized");

@@ -1,4 +1,4 @@
-//! Requirements of a protected server on the tokens that are sent to it, and its responses if they do not suffice.
+//! Requirements of a protected server for access tokens, its metadata, and its responses to refused requests.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use crate::{
     url_rules::UrlRules,
 };
 
-/// A protected MCP server, as its clients see it.
+/// A protected MCP server, as its clients see it: its metadata, required scopes and challenges.
 ///
 /// ```
 /// use oxmcp_auth::{ScopeSet, server::{Refusal, ResourceServer}};
@@ -58,7 +58,7 @@ pub struct Presented<'a> {
 }
 
 impl<'a> Presented<'a> {
-    /// A valid token of a request with this method and these headers.
+    /// Creates the pair of a valid token and the request that carries it, which has this method and these headers.
     #[must_use]
     pub fn new(
         credentials: &'a Credentials,
@@ -86,7 +86,7 @@ impl fmt::Debug for Presented<'_> {
 }
 
 impl ResourceServer {
-    /// A server at this URL that accepts tokens of these issuers. The URL must be the one that clients use, also behind
+    /// Creates a server at this URL that accepts tokens of these issuers. The URL must be the one that clients use, also behind
     /// proxies: it is never derived from the headers of a request.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl ResourceServer {
         let metadata = ProtectedResourceMetadata::new(&resource, authorization_servers);
         if metadata.authorization_servers.is_empty() {
             return Err(AuthError::configuration(
-                "a protected server needs an issuer, where its clients get their tokens",
+                "protected server has no issuer; name the authorization server that issues its tokens",
             ));
         }
         for issuer in &metadata.authorization_servers {
@@ -132,7 +132,7 @@ impl ResourceServer {
         self
     }
 
-    /// Sets all scopes of the server's operations, for its metadata, if they are more than every request needs.
+    /// Sets the scopes that the metadata advertises, if operations need more scopes than every request does.
     #[must_use]
     pub fn scopes_supported(mut self, scopes: &ScopeSet) -> Self {
         let all = scopes.iter().map(str::to_owned).collect();
@@ -140,7 +140,7 @@ impl ResourceServer {
         self
     }
 
-    /// Sets the scopes that imply others.
+    /// Sets which scopes imply others.
     #[must_use]
     pub fn hierarchy(mut self, hierarchy: ScopeHierarchy) -> Self {
         self.hierarchy = hierarchy;
@@ -179,19 +179,19 @@ impl ResourceServer {
         server
     }
 
-    /// The URL of the server.
+    /// Returns the URL of the server.
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.metadata.resource
     }
 
-    /// The URL of the server's metadata, which its challenges name.
+    /// Returns the URL of the server's metadata, which its challenges name.
     #[must_use]
     pub fn metadata_url(&self) -> &str {
         &self.metadata_url
     }
 
-    /// The metadata of the server ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
+    /// Returns the metadata of the server ([RFC 9728](https://www.rfc-editor.org/rfc/rfc9728#section-2)).
     #[must_use]
     pub fn metadata(&self) -> ProtectedResourceMetadata {
         let mut metadata = self.metadata.clone();
@@ -201,8 +201,8 @@ impl ResourceServer {
         metadata
     }
 
-    /// Checks that the sender of a valid token may use it: that the token was sent with the scheme that it is for and, if it
-    /// is bound to a key, with a proof by that key that was not seen before.
+    /// Checks that the sender of a valid token may use it. The token must be sent with the right scheme and, if it is bound to a
+    /// key, with a proof by that key that was not seen before.
     ///
     /// # Errors
     ///
@@ -224,19 +224,19 @@ impl ResourceServer {
             (None, Scheme::Bearer, _) if !self.dpop_only => return Ok(()),
             (None, _, _) => {
                 return Err(invalid(if self.dpop_only {
-                    "the token is not bound to a key, and this server takes none but those that are (DPoP)"
+                    "token is not bound to a key; this server accepts only DPoP-bound tokens"
                 } else {
-                    "the token is not bound to a key: send it as Authorization: Bearer <token>"
+                    "token is not bound to a key; send it as `Authorization: Bearer <token>`"
                 }));
             }
             (Some(_), _, None) => {
                 return Err(invalid(
-                    "the token is bound to a key (DPoP), and this server takes no such tokens",
+                    "token is bound to a key; this server does not support DPoP",
                 ));
             }
             (Some(_), Scheme::Bearer, Some(_)) => {
                 return Err(invalid(
-                    "the token is bound to a key: send it as Authorization: DPoP <token>, with a proof",
+                    "token is bound to a key; send it as `Authorization: DPoP <token>` with a proof",
                 ));
             }
             (Some(thumbprint), Scheme::Dpop, Some(proofs)) => (thumbprint, proofs),
@@ -249,13 +249,11 @@ impl ResourceServer {
         })?;
         let refuse = |sentence: &str| Refusal(Reason::Proof(AuthError::invalid_token(sentence)));
         if proven.thumbprint != *bound_to {
-            return Err(refuse(
-                "the DPoP proof is by another key than the token is bound to",
-            ));
+            return Err(refuse("invalid DPoP proof: token is bound to another key"));
         }
         if !seen.insert(proven.id, proven.until, now) {
             return Err(refuse(
-                "the DPoP proof was used before: each request needs a new one",
+                "DPoP proof was used before; make a new one for each request",
             ));
         }
         Ok(())
@@ -284,8 +282,8 @@ impl ResourceServer {
         }
     }
 
-    /// The challenges that tell the client what to do
-    /// ([MCP](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#error-handling)): one for each
+    /// Returns the challenges that tell the client what to do
+    /// ([MCP](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#error-handling)), one for each
     /// scheme that is accepted.
     #[must_use]
     pub fn challenges(&self, refusal: &Refusal) -> Vec<Challenge> {
@@ -320,7 +318,7 @@ impl ResourceServer {
         }
     }
 
-    /// The response to a refused request.
+    /// Returns the response to a refused request.
     #[must_use]
     pub fn answer(&self, refusal: &Refusal) -> Response {
         let mut response = refusal.response(&self.challenges(refusal));

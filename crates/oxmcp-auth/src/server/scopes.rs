@@ -24,13 +24,13 @@ pub struct ScopeHierarchy {
 }
 
 impl ScopeHierarchy {
-    /// A hierarchy in which no scope implies another.
+    /// Creates a hierarchy in which no scope implies another.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds that a scope implies others, and with them the scopes that these imply.
+    /// Adds the scopes that a scope implies. They imply their own implied scopes in turn.
     #[must_use]
     pub fn implies<S: Into<String>>(
         mut self,
@@ -42,7 +42,7 @@ impl ScopeHierarchy {
         self
     }
 
-    /// Whether each of the needed scopes was granted, or is implied by one that was.
+    /// Returns whether each of the needed scopes was granted, or is implied by one that was.
     #[must_use]
     pub fn satisfies(&self, granted: &ScopeSet, needed: &ScopeSet) -> bool {
         if granted.includes(needed) {

@@ -75,8 +75,7 @@ pub(super) struct TokenCache {
     /// The valid tokens, none of which is revoked.
     valid: BoundedMap<WholeHash, Valid>,
     refused: BoundedMap<WholeHash, (Refusal, UnixTime)>,
-    /// The revoked tokens, by their hashes without the signature, with the time from which on they would be refused in any
-    /// case.
+    /// The revoked tokens, by their hashes without the signature, with the time from which they would be refused anyway.
     revoked: HashMap<[u8; 32], UnixTime>,
 }
 
@@ -91,7 +90,7 @@ struct Valid {
 }
 
 impl TokenCache {
-    /// A token that was found valid, until that result expires. Most requests need no more than this.
+    /// A token that was found valid, until that result expires. Most requests need only this lookup.
     pub(super) fn valid(&self, hash: &WholeHash, now: UnixTime) -> Option<&Arc<VerifiedToken>> {
         let valid = self.valid.get(hash).filter(|valid| now < valid.until);
         valid.map(|valid| &valid.token)
@@ -121,7 +120,7 @@ impl TokenCache {
     /// The refusal of a token that was revoked.
     pub(super) fn revocation(&self, hash: &TokenHash) -> Option<Refusal> {
         self.is_revoked(hash)
-            .then(|| Refusal::invalid(AuthError::invalid_token("the token was revoked")))
+            .then(|| Refusal::invalid(AuthError::invalid_token("token was revoked")))
     }
 
     fn is_revoked(&self, hash: &TokenHash) -> bool {
@@ -149,8 +148,8 @@ impl TokenCache {
         self.valid.insert(hash.whole, valid);
     }
 
-    /// Keeps a refusal for a second. A token that was valid stays known as such if the refusal only says that its validity
-    /// cannot be determined for now.
+    /// Keeps a refusal for a second. A token that was valid stays known as such if the refusal only says that tokens cannot be
+    /// verified right now.
     pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
         if !refusal.is_unavailable() {
             self.valid.remove(&hash.whole);

@@ -1,5 +1,5 @@
-//! Verifier of access tokens: a state machine without I/O, which decides whether a token is valid, or returns the request that
-//! it needs to decide.
+//! Verifier of access tokens: a state machine without I/O, which decides whether a token is valid, or returns the request whose
+//! response it needs to decide.
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
@@ -26,8 +26,8 @@ use crate::{
 /// The default number of seconds by which clocks may differ.
 const CLOCK_SKEW: u64 = 60;
 
-/// The most introspections in flight of tokens that were never found valid; one more is refused as unavailable. Tokens that are
-/// introspected again do not wait for these, and are bounded by the size of the cache.
+/// The most introspections in flight of tokens that were never found valid; one more is refused as unavailable. Introspecting a
+/// token again does not count, since these are bounded by the size of the cache.
 const MAX_INTROSPECTIONS: usize = 1_000;
 
 /// Seconds after which an introspection request counts as lost.
@@ -36,13 +36,13 @@ const LOST: u64 = 30;
 /// Seconds for which a revoked token is refused if its expiry is unknown: most tokens expire within a day.
 const REVOKED_FOR: u64 = 24 * 3600;
 
-/// Verifies access tokens, by the keys of issuers or by introspection. Results are cached, so that a token that comes again
+/// Verifies access tokens, by the keys of issuers or by introspection. Results are cached, so that verifying a token again
 /// costs a hash and a lookup.
 ///
 /// The verifier is a state machine and does no I/O: [`verify`](Self::verify) returns a request if it needs more information,
-/// [`fetched`](Self::fetched) takes the response, and then the token is verified again. If several callers need the same
-/// information, one is told to fetch it, and the others to wait. Many threads may use the verifier at once: no lock is held
-/// during slow operations.
+/// [`fetched`](Self::fetched) receives the response, and then the token is verified again. If several callers need the same
+/// information, one gets the request, and the others wait. Many threads may use the verifier at once: no lock is held during
+/// slow operations.
 ///
 /// ```
 /// use oxmcp_auth::{Secret, UnixTime, server::{TokenVerifier, TrustedIssuer, Verification}};
@@ -82,11 +82,11 @@ pub enum Verification {
     /// More information is needed: send [`Fetch::request`], pass the outcome to [`TokenVerifier::fetched`], and verify the
     /// token again.
     Fetch(Fetch),
-    /// Another caller was told to fetch the information that is needed: verify the token again once it has arrived.
+    /// Another caller is fetching the information that is needed: verify the token again once it has arrived.
     Wait,
 }
 
-/// A request that must be answered before a token can be verified. Redirects must not be followed.
+/// A request whose response is needed to verify a token. Do not follow redirects.
 #[derive(Debug)]
 pub struct Fetch {
     request: Box<Request>,
@@ -103,26 +103,26 @@ enum Of {
 }
 
 impl Fetch {
-    /// The request to send.
+    /// Returns the request to send.
     #[must_use]
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// The issuer that introspects the token, or whose keys are fetched. A slow issuer should not delay the others.
+    /// Returns the issuer that introspects the token, or whose keys are fetched. A slow issuer should not delay the others.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// Whether the URL comes from the issuer's metadata, and not from the configuration: then it must not lead into the
-    /// network of the server that sends the request.
+    /// Returns whether the URL comes from the issuer's metadata, and not from the configuration. If so, it must not lead into
+    /// the internal network of the server that sends the request.
     #[must_use]
     pub fn is_discovered(&self) -> bool {
         self.is_discovered
     }
 
-    /// Whether only the token that was verified waits for the response.
+    /// Returns whether only the token that was verified needs the response.
     #[must_use]
     pub fn is_of_one_token(&self) -> bool {
         matches!(self.of, Of::Token(_))
@@ -130,8 +130,8 @@ impl Fetch {
 }
 
 impl TokenVerifier {
-    /// A verifier that accepts tokens for these audiences: the URL of the MCP server, as clients name it (`resource`), and
-    /// other audiences that its issuers use for it. A URL that is an origin is accepted with and without a slash at its end,
+    /// Creates a verifier that accepts tokens for these audiences: the URL of the MCP server, as clients name it (`resource`),
+    /// and other audiences that its issuers use for it. A URL without a path is accepted with and without a slash at its end,
     /// since many clients always add one.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl TokenVerifier {
         let mut all: Vec<String> = audiences.into_iter().map(Into::into).collect();
         if all.is_empty() || all.iter().any(String::is_empty) {
             return Err(AuthError::configuration(
-                "a server that verifies tokens needs its audience: the URL that clients reach it by",
+                "missing or empty audience; pass the URL by which clients reach this server",
             ));
         }
         let origins: Vec<_> = all.iter().filter_map(|it| other_form(it)).collect();
@@ -156,7 +156,7 @@ impl TokenVerifier {
         })
     }
 
-    /// Accepts tokens of this issuer, too.
+    /// Also accepts tokens of this issuer.
     ///
     /// # Errors
     ///
@@ -166,12 +166,12 @@ impl TokenVerifier {
         url_rules::UrlRules::https_or_loopback().check(&name, "issuer")?;
         if self.issuers.iter().any(|it| it.trusted.issuer == name) {
             return Err(AuthError::configuration(format!(
-                "the issuer {name:?} is there twice"
+                "duplicate issuer {name:?}"
             )));
         }
         if trusted.audiences.iter().any(String::is_empty) {
             return Err(AuthError::configuration(format!(
-                "an audience of the issuer {name:?} is empty"
+                "empty audience for the issuer {name:?}"
             )));
         }
         let keys = RwLock::new(KeyCache::new(name, trusted.source.clone()));
@@ -193,7 +193,7 @@ impl TokenVerifier {
         self
     }
 
-    /// The issuers whose tokens are accepted, for the metadata of the server.
+    /// Returns the issuers whose tokens are accepted, for the metadata of the server.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         let trusted = self.issuers.iter().map(|it| it.trusted.issuer.as_str());
         let asked = self.introspection.iter().map(|it| it.issuer.as_str());
@@ -201,7 +201,7 @@ impl TokenVerifier {
         trusted.chain(asked.filter(is_new))
     }
 
-    /// Looks up a token that was found valid before. Most requests need no more.
+    /// Looks up a token that was found valid before, which is all that most requests need.
     #[must_use]
     pub fn verified(&self, token: &Secret, now: UnixTime) -> Option<Arc<VerifiedToken>> {
         self.verified_hash(&WholeHash::of(token.expose().as_bytes()), now)
@@ -255,9 +255,9 @@ impl TokenVerifier {
         if let Some(introspection) = &self.introspection {
             return self.introspect(introspection, token, hash, now);
         }
-        let error = signed.err().unwrap_or_else(|| {
-            AuthError::invalid_token("the token is from another issuer than this server trusts")
-        });
+        let error = signed
+            .err()
+            .unwrap_or_else(|| AuthError::invalid_token("token is from an untrusted issuer"));
         Verification::Refused(Refusal::invalid(error))
     }
 
@@ -273,8 +273,7 @@ impl TokenVerifier {
         find(true).or_else(|| find(false))
     }
 
-    /// Verifies a signed token. Everything that needs no key is checked first, so that a token that is refused in any case
-    /// causes no fetch.
+    /// Verifies a signed token. Checks that need no key come first, so that a token that fails them causes no fetch.
     fn verify_signed(
         &self,
         (index, issuer): (usize, &KnownIssuer),
@@ -350,20 +349,20 @@ impl TokenVerifier {
                 failure.map_or_else(
                     || {
                         refuse(AuthError::invalid_token(
-                            "the token is signed by a key that its issuer has not published",
+                            "token is signed with a key that its issuer does not publish",
                         ))
                     },
                     |error| Verification::Refused(Refusal::unavailable(error)),
                 )
             }
-            (Some((Err(KeyError::Signature), _)), _) => refuse(AuthError::invalid_token(
-                "the signature of the token is not that of its issuer",
-            )),
+            (Some((Err(KeyError::Signature), _)), _) => {
+                refuse(AuthError::invalid_token("invalid token signature"))
+            }
         }
     }
 
-    /// Caches a token that one of these keys has signed, unless the keys were replaced in the meantime: a withdrawn key takes
-    /// the tokens that it signed with it.
+    /// Caches a token that one of these keys has signed, unless the keys were replaced in the meantime: tokens that a withdrawn
+    /// key has signed are no longer valid.
     fn cache_signed(
         &self,
         issuer: &KnownIssuer,
@@ -401,7 +400,7 @@ impl TokenVerifier {
         }
         if is_new && asked.len() >= MAX_INTROSPECTIONS {
             return Verification::Refused(Refusal::unavailable(AuthError::unavailable(
-                "too many introspections are under way",
+                "too many introspection requests in flight",
             )));
         }
         match introspection.request(token) {
@@ -418,7 +417,7 @@ impl TokenVerifier {
         }
     }
 
-    /// Takes the outcome of a request: the response, or a message that says why there is none. The body need not be read
+    /// Receives the outcome of a request: the response, or a message that says why there is none. The body need not be read
     /// beyond 1 MiB.
     pub fn fetched(&self, fetch: &Fetch, outcome: Result<Response, String>, now: UnixTime) {
         let outcome = outcome.map_err(AuthError::unavailable);
@@ -451,7 +450,7 @@ impl TokenVerifier {
             introspection.read(&response, &self.audiences, self.clock_skew, now)
         });
         let mut asked = self.asked.lock();
-        // A response that no caller waits for any more is outdated.
+        // A response that no caller is waiting for is outdated.
         if asked.remove(&hash).is_none() {
             return;
         }
@@ -465,8 +464,8 @@ impl TokenVerifier {
         }
     }
 
-    /// Refuses a token from now on, though it may be valid, for programs that have learnt that it was revoked. Other nodes
-    /// are not told.
+    /// Refuses a token from now on, even if it is valid otherwise, for programs that know that it was revoked. Other nodes are
+    /// not notified.
     pub fn forget(&self, token: &Secret, now: UnixTime) {
         let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
         let expires = claims.ok().and_then(|claims| claims.known().exp);
@@ -475,7 +474,7 @@ impl TokenVerifier {
         self.cache.write().revoke(hash, until, now);
     }
 
-    /// The refusal of a token that was [forgotten](Self::forget), for programs that verify tokens by other means.
+    /// Returns the refusal of a token that was [forgotten](Self::forget), for programs that verify tokens by other means.
     #[must_use]
     pub fn revocation(&self, token: &Secret) -> Option<Refusal> {
         self.cache.read().revocation(&TokenHash::of(token.expose()))

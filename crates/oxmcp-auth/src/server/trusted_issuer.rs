@@ -16,7 +16,7 @@ use crate::{
 /// ```
 /// use oxmcp_auth::server::TrustedIssuer;
 ///
-/// // Its metadata say where its keys are.
+/// // The URL of its keys is in its metadata.
 /// let issuer = TrustedIssuer::new("https://auth.example.com");
 /// // It has no metadata.
 /// let issuer = TrustedIssuer::new("https://old.example.com").keys_at("https://old.example.com/keys");
@@ -31,9 +31,10 @@ pub struct TrustedIssuer {
 }
 
 impl TrustedIssuer {
-    /// An issuer. Its keys are at the URL that its metadata names. `iss` of its tokens must be the issuer of the metadata, letter
-    /// by letter; the name given here may differ in the slash after the host. With [`keys`](Self::keys) or
-    /// [`keys_at`](Self::keys_at), no metadata are read, and `iss` must be the name given here.
+    /// Creates an issuer whose keys are at the URL that its metadata names.
+    ///
+    /// `iss` of its tokens must equal the issuer in the metadata; the name given here may differ in the slash after the host.
+    /// With [`keys`](Self::keys) or [`keys_at`](Self::keys_at), no metadata is read, and `iss` must equal the name given here.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
@@ -45,8 +46,8 @@ impl TrustedIssuer {
         }
     }
 
-    /// Sets the URL of the issuer's keys, which may lead anywhere. A URL from the issuer's metadata, in contrast, must not
-    /// lead into a network that is not the issuer's.
+    /// Sets the URL of the issuer's keys, which may be on any network. A URL from the issuer's metadata, in contrast, must not
+    /// lead into an internal network.
     #[must_use]
     pub fn keys_at(mut self, jwks_uri: impl Into<String>) -> Self {
         self.source = KeySource::Url(jwks_uri.into());
@@ -60,7 +61,7 @@ impl TrustedIssuer {
         self
     }
 
-    /// Accepts the issuer's tokens for this audience, too, in addition to those for the URL of the server: some issuers use
+    /// Also accepts the issuer's tokens for this audience, in addition to those for the URL of the server: some issuers use
     /// their own names for a resource. Tokens of other issuers are not accepted for it.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
@@ -68,16 +69,17 @@ impl TrustedIssuer {
         self
     }
 
-    /// Accepts only tokens that are signed by these algorithms, instead of by all that are supported.
+    /// Accepts only tokens that are signed with one of these algorithms. Default: all that are supported.
     #[must_use]
     pub fn algorithms(mut self, algorithms: impl IntoIterator<Item = Algorithm>) -> Self {
         self.algorithms = algorithms.into_iter().collect();
         self
     }
 
-    /// Accepts only tokens that are marked as access tokens (`typ` is `at+jwt`), as RFC 9068 requires. Many issuers write
-    /// `JWT` or no `typ`, and without this setting their tokens are accepted, too: the audience decides whether a token is
-    /// for this server.
+    /// Accepts only tokens that are marked as access tokens (`typ` is `at+jwt`), as RFC 9068 requires.
+    ///
+    /// Many issuers write `JWT` or no `typ`. Without this setting their tokens are accepted, too: the audience decides whether a
+    /// token is for this server.
     #[must_use]
     pub fn access_tokens_only(mut self) -> Self {
         self.access_tokens_only = true;
@@ -96,12 +98,12 @@ impl TrustedIssuer {
         let is_any_token = typ.eq_ignore_ascii_case("JWT") && !self.access_tokens_only;
         if !is_access_token && !is_any_token {
             return Err(AuthError::invalid_token(
-                "the token is not an access token, by its typ",
+                "token is not an access token: unexpected `typ`",
             ));
         }
         if !self.algorithms.contains(&token.algorithm()) {
             return Err(AuthError::invalid_token(
-                "the token is signed by an algorithm that is not taken from its issuer",
+                "token is signed with an algorithm that is not accepted from its issuer",
             ));
         }
         expected.check(claims.known())

@@ -12,12 +12,12 @@ use crate::{
     time::UnixTime,
 };
 
-/// An access token that was found valid, with the user and the client that it was issued to and the scopes that it grants.
+/// A valid access token: the user and client that it was issued to, and the scopes that it grants.
 ///
 /// ```
 /// use oxmcp_auth::{ScopeSet, UnixTime, server::VerifiedToken};
 ///
-/// // As a verifier of one's own makes it.
+/// // A custom verifier makes one like this.
 /// let mut token = VerifiedToken::new("https://auth.example.com");
 /// token.subject = Some("ann".to_owned());
 /// token.scopes = ScopeSet::parse("files:read");
@@ -37,10 +37,10 @@ pub struct VerifiedToken {
     pub scopes: ScopeSet,
     /// The time at which the token expires. It may be absent for tokens that were introspected.
     pub expires: Option<UnixTime>,
-    /// Whether the token was introspected, so that its issuer may give another answer the next time: a stream that is opened
-    /// with it must not last as long as the token.
+    /// Whether the token was introspected. Its issuer may revoke it at any time, so a stream that is opened with it must not
+    /// last as long as the token.
     pub is_introspected: bool,
-    /// The thumbprint of the key that the token is bound to: without a proof by that key it is refused.
+    /// The thumbprint of the key that the token is bound to. Without a proof by that key, the token is refused.
     pub thumbprint: Option<String>,
     /// The owner of everything that is created with the token, if issuer, subject and client do not determine it.
     pub owner: Option<String>,
@@ -60,7 +60,7 @@ impl Clone for SharedKey {
 }
 
 impl VerifiedToken {
-    /// A token of this issuer, which has no owner yet: set its `subject` or `client_id`, or its `owner`.
+    /// Creates a token of this issuer, which has no owner yet: set its `subject` or `client_id`, or its `owner`.
     #[must_use]
     pub fn new(issuer: impl Into<String>) -> Self {
         Self {
@@ -108,30 +108,32 @@ impl VerifiedToken {
         self
     }
 
-    /// The key of the owner of sessions, tasks, subscriptions and cache entries: `owner` if it is set, else issuer, subject
-    /// and client, each after its length, so that different owners never have the same key.
+    /// Returns the key of the owner of sessions, tasks, subscriptions and cache entries.
+    ///
+    /// It is `owner` if that is set, or else made of issuer, subject and client, each with its length, so that different owners
+    /// never have the same key.
     ///
     /// # Errors
     ///
-    /// If there is neither an owner, a subject nor a client, since all such tokens would have the same owner.
+    /// If the token has neither an owner, a subject nor a client, since all such tokens would have the same owner.
     pub fn owner_key(&self) -> Result<String> {
         if let Some(owner) = &self.owner {
             return Ok(owner.clone());
         }
         if self.subject.is_none() && self.client_id.is_none() {
             return Err(AuthError::invalid_token(
-                "the token says neither a subject nor a client, so nothing can belong to whoever sends it",
+                "token has neither a subject nor a client",
             ));
         }
         let (subject, client) = (self.subject.as_deref(), self.client_id.as_deref());
         Ok(key(&self.issuer, subject, client))
     }
 
-    /// The [owner key](Self::owner_key), made once for all that share the token.
+    /// Returns the [owner key](Self::owner_key), which is computed once and shared.
     ///
     /// # Errors
     ///
-    /// If there is neither an owner, a subject nor a client.
+    /// If the token has neither an owner, a subject nor a client.
     pub fn shared_owner_key(self: &Arc<Self>) -> Result<Arc<str>> {
         if let Some(key) = self.shared_key.0.get() {
             return Ok(Arc::clone(key));

@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 #[test]
-fn invented_tokens_hold_up_no_token_that_was_valid_before() {
+fn invalid_tokens_do_not_delay_known_ones() {
     let verifier = introspecting();
     let answer = ok(&json!({"active": true, "aud": RESOURCE, "sub": "ann"}));
     let known = Secret::new("known");
@@ -22,7 +22,7 @@ fn invented_tokens_hold_up_no_token_that_was_valid_before() {
     }
     let new = refusal(verifier.verify(&Secret::new("new"), later));
     assert_eq!(new.status(), 503);
-    // The issuer is asked about the other, also where it has not answered once.
+    // The issuer is asked about the known token, again after a failure.
     let question = fetch(verifier.verify(&known, later));
     verifier.fetched(&question, status(503), later);
     assert_eq!(refusal(verifier.verify(&known, later)).status(), 503);
@@ -30,7 +30,7 @@ fn invented_tokens_hold_up_no_token_that_was_valid_before() {
     let question = fetch(verifier.verify(&known, later));
     verifier.fetched(&question, answer, later);
     assert!(is_valid(&verifier.verify(&known, later)));
-    // A token that its issuer refuses is as good as invented.
+    // A token that its issuer refuses no longer counts as known.
     let later = later.plus(29);
     for i in 0..1_000 {
         let _ = verifier.verify(&Secret::new(format!("more{i}")), later);
@@ -46,7 +46,7 @@ fn invented_tokens_hold_up_no_token_that_was_valid_before() {
 }
 
 #[test]
-fn tokens_are_introspected_once_for_all_and_again_in_time() {
+fn introspections_are_shared_and_renewed() {
     let verifier = introspecting();
     let token = Secret::new("opaque+token");
     let first = fetch(verifier.verify(&token, NOW));
@@ -74,12 +74,12 @@ fn tokens_are_introspected_once_for_all_and_again_in_time() {
         (verified.issuer.as_str(), verified.subject.as_deref()),
         (ISSUER, Some("ann"))
     );
-    // Revoked since: known within 30 s.
+    // Revoked in the meantime: refused within 30 s.
     let second = fetch(verifier.verify(&token, NOW.plus(30)));
     verifier.fetched(&second, ok(&json!({"active": false})), NOW.plus(30));
     let refusal = refusal(verifier.verify(&token, NOW.plus(30)));
     assert_eq!(refusal.code(), Some("invalid_token"));
-    // A refusal holds for a second.
+    // A refusal is cached for a second.
     assert!(matches!(
         verifier.verify(&token, NOW.plus(31)),
         Verification::Fetch(_)
@@ -87,7 +87,7 @@ fn tokens_are_introspected_once_for_all_and_again_in_time() {
 }
 
 #[test]
-fn answers_to_introspections_are_checked_as_tokens_are() {
+fn introspection_responses_are_checked_like_tokens() {
     let active = json!({"active": true, "aud": RESOURCE, "sub": "ann"});
     check([
         (ok(&active), 200),
@@ -116,7 +116,7 @@ fn answers_to_introspections_are_checked_as_tokens_are() {
 }
 
 #[test]
-fn odd_answers_to_introspections_are_read_if_no_trust_depends_on_it() {
+fn odd_introspection_answers_are_tolerated_where_safe() {
     let active = json!({"active": true, "aud": RESOURCE, "sub": "ann"});
     check([
         (
@@ -219,7 +219,7 @@ fn check<const N: usize>(table: [(Result<Response, String>, u16); N]) {
 }
 
 #[test]
-fn an_introspected_token_is_asked_for_again_before_its_expiry() {
+fn introspected_token_is_rechecked_before_its_expiry() {
     let verifier = introspecting();
     let token = Secret::new("opaque");
     let first = fetch(verifier.verify(&token, NOW));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::support::{ISSUER, NOW, RESOURCE, headers, refusal_of_a_verifier_that_is_down, server};
 
 #[test]
-fn the_token_of_a_request_is_found_in_one_place() {
+fn request_token_is_read_from_one_place() {
     let of = |values: &[&str]| Credentials::from_headers(&headers("authorization", values));
     for value in [
         "Bearer abc",
@@ -55,7 +55,7 @@ fn the_token_of_a_request_is_found_in_one_place() {
 }
 
 #[test]
-fn a_server_without_audience_or_issuer_does_not_start() {
+fn server_without_audience_or_issuer_does_not_start() {
     assert!(TokenVerifier::new([""; 0]).is_err());
     assert!(TokenVerifier::new([""]).is_err());
     let verifier = || TokenVerifier::new([RESOURCE]).unwrap();
@@ -86,7 +86,7 @@ fn a_server_without_audience_or_issuer_does_not_start() {
 }
 
 #[test]
-fn owners_that_differ_are_written_differently() {
+fn different_owners_are_written_differently() {
     let of = |issuer: &str, subject: Option<&str>, client: Option<&str>| {
         let mut token = VerifiedToken::new(issuer);
         token.subject = subject.map(str::to_owned);
@@ -127,7 +127,7 @@ fn owners_that_differ_are_written_differently() {
 }
 
 #[test]
-fn metadata_say_what_a_client_needs() {
+fn metadata_contains_everything_a_client_needs() {
     let metadata: Value = serde_json::from_str(&server().metadata().to_json()).unwrap();
     assert_eq!(
         metadata,
@@ -155,7 +155,7 @@ fn metadata_say_what_a_client_needs() {
 }
 
 #[test]
-fn challenges_say_what_to_do() {
+fn challenges_tell_the_client_how_to_proceed() {
     let prm =
         "resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource/mcp\"";
     let answer = |server: &ResourceServer, refusal: &Refusal| {
@@ -171,12 +171,12 @@ fn challenges_say_what_to_do() {
     let missing = format!("Bearer {prm}, scope=\"mcp:read\"");
     assert_eq!(answer(&server(), &Refusal::missing()), (401, vec![missing]));
     let needed = Refusal::insufficient_scope(ScopeSet::parse("mcp:read files:write"));
-    let sentence = "the access token does not allow this operation";
+    let sentence = "access token lacks scopes for this operation";
     let forbidden = format!(
         "Bearer error=\"insufficient_scope\", error_description=\"{sentence}\", {prm}, scope=\"mcp:read files:write\""
     );
     assert_eq!(answer(&server(), &needed), (403, vec![forbidden]));
-    // Both schemes are offered where both are taken, and one where one is.
+    // The challenges offer the accepted schemes.
     let both = server().dpop(ProofVerifier::new());
     let (_, challenges) = answer(&both, &Refusal::missing());
     assert!(challenges[0].starts_with("Bearer ") && challenges[1].starts_with("DPoP "));
@@ -187,7 +187,7 @@ fn challenges_say_what_to_do() {
     let only = server().require_dpop(ProofVerifier::new());
     let (_, challenges) = answer(&only, &Refusal::missing());
     assert!(challenges.len() == 1 && challenges[0].starts_with("DPoP "));
-    // What goes on inside is nobody's business.
+    // Internal errors are not disclosed.
     let down = refusal_of_a_verifier_that_is_down();
     assert_eq!(answer(&server(), &down), (503, vec![]));
     assert_eq!(server().answer(&down).headers()["retry-after"], "5");
@@ -196,7 +196,7 @@ fn challenges_say_what_to_do() {
 }
 
 #[test]
-fn challenges_are_read_as_they_are_written() {
+fn challenges_round_trip() {
     let answer = server().answer(&Refusal::insufficient_scope(ScopeSet::parse("a b")));
     let challenges = Challenge::from_headers(answer.headers());
     assert_eq!(challenges[0].error(), Some("insufficient_scope"));
@@ -208,7 +208,7 @@ fn challenges_are_read_as_they_are_written() {
 }
 
 #[test]
-fn scopes_are_a_hierarchy_and_are_asked_for_all_at_once() {
+fn scopes_form_hierarchy_and_are_requested_together() {
     let server = server().hierarchy(
         ScopeHierarchy::new()
             .implies("admin", ["files:write", "mcp:read"])
@@ -241,7 +241,7 @@ fn scopes_are_a_hierarchy_and_are_asked_for_all_at_once() {
 }
 
 #[test]
-fn tokens_that_are_bound_to_a_key_need_its_proof_once() {
+fn key_bound_tokens_need_a_fresh_proof() {
     let proof_key = ProofKey::generate().unwrap();
     let secret = Secret::new("token");
     let mut bound = VerifiedToken::new(ISSUER);
@@ -322,7 +322,7 @@ fn tokens_that_are_bound_to_a_key_need_its_proof_once() {
 }
 
 #[test]
-fn a_demanded_nonce_is_in_the_answer() {
+fn required_nonce_is_in_the_response() {
     let proof_key = ProofKey::generate().unwrap();
     let secret = Secret::new("token");
     let mut bound = VerifiedToken::new(ISSUER);

@@ -1,4 +1,4 @@
-//! Helpers of these tests: an issuer by hand, and what it answers.
+//! Helpers of these tests: a scripted issuer and its responses.
 
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use oxmcp_auth::{
@@ -39,7 +39,7 @@ pub(crate) fn with(changes: &Value) -> Value {
     claims
 }
 
-/// The claims with these changes, with members that are null.
+/// The claims with these changes; members that are null stay so.
 pub(crate) fn overlaid(changes: &Value) -> Value {
     let mut all = claims();
     let changes = changes.as_object().unwrap();

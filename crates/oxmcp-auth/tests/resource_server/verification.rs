@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_token_stands_for_someone() {
+fn token_identifies_its_principal() {
     let key = key("one");
     let verified = match fixed(&key).verify(&token(&key, &claims()), NOW) {
         Verification::Valid(token) => token,
@@ -39,7 +39,7 @@ fn a_token_stands_for_someone() {
 }
 
 #[test]
-fn names_and_scopes_are_read_as_issuers_write_them() {
+fn names_and_scopes_follow_issuers_spellings() {
     let key = key("one");
     let verified = |changes: &Value| match fixed(&key).verify(&token(&key, &with(changes)), NOW) {
         Verification::Valid(token) => token,
@@ -67,16 +67,20 @@ fn names_and_scopes_are_read_as_issuers_write_them() {
     assert_eq!(verified(&dates).expires, Some(NOW));
 }
 
+// Attack: forged or misdirected tokens.
 #[test]
-fn attack_20_tokens_that_are_not_for_us_or_not_for_now_are_refused() {
+fn tokens_for_other_audiences_or_times_are_refused() {
     let signer = key("one");
     let table = [
-        (json!({"iss": null}), "another issuer"),
+        (json!({"iss": null}), "untrusted issuer"),
         (
             json!({"iss": "https://auth.example.com/tenant/"}),
-            "another issuer",
+            "untrusted issuer",
         ),
-        (json!({"iss": "https://evil.example.com"}), "another issuer"),
+        (
+            json!({"iss": "https://evil.example.com"}),
+            "untrusted issuer",
+        ),
         (json!({"aud": null}), "not for this server"),
         (json!({"aud": []}), "not for this server"),
         (json!({"aud": ""}), "not for this server"),
@@ -93,17 +97,17 @@ fn attack_20_tokens_that_are_not_for_us_or_not_for_now_are_refused() {
             "not for this server",
         ),
         (json!({"aud": ["a", "b"]}), "not for this server"),
-        (json!({"exp": null}), "when it expires"),
+        (json!({"exp": null}), "no expiry"),
         (json!({"exp": 0}), "has expired"),
         (json!({"exp": -1}), "has expired"),
         (json!({"exp": NOW.seconds() - 60}), "has expired"),
-        (json!({"exp": "1800000300"}), "cannot be read"),
-        (json!({"exp": 1e300}), "cannot be read"),
+        (json!({"exp": "1800000300"}), "invalid claims"),
+        (json!({"exp": 1e300}), "invalid claims"),
         (json!({"nbf": NOW.seconds() + 61}), "not valid yet"),
         (json!({"iat": NOW.seconds() + 61}), "not valid yet"),
-        (json!({"sub": 1}), "cannot be read"),
-        (json!({"aud": {"a": 1}}), "cannot be read"),
-        (json!({"cnf": {"x5t#S256": "AAAA"}}), "bound to something"),
+        (json!({"sub": 1}), "invalid claims"),
+        (json!({"aud": {"a": 1}}), "invalid claims"),
+        (json!({"cnf": {"x5t#S256": "AAAA"}}), "unsupported binding"),
     ];
     for (changes, sentence) in table {
         let refusal = refusal(fixed(&signer).verify(&token(&signer, &with(&changes)), NOW));
@@ -135,15 +139,16 @@ fn attack_20_tokens_that_are_not_for_us_or_not_for_now_are_refused() {
     assert!(
         refusal(fixed(&signer).verify(&twice, NOW))
             .description()
-            .contains("cannot be read")
+            .contains("invalid claims")
     );
-    // A stranger's key under the name of the issuer's.
+    // An attacker's key with the `kid` of the issuer's.
     let refusal = refusal(fixed(&signer).verify(&token(&key("one"), &claims()), NOW));
     assert!(refusal.description().contains("signature"));
 }
 
+// Attack: forged or misdirected tokens.
 #[test]
-fn attack_20_tokens_of_other_kinds_and_algorithms_are_refused() {
+fn tokens_of_other_types_or_algorithms_are_refused() {
     let key = key("one");
     let keys = Jwks::from(vec![key.public_jwk().clone()]);
     let with = |issuer: TrustedIssuer, typ: &str| {
@@ -178,7 +183,7 @@ fn attack_20_tokens_of_other_kinds_and_algorithms_are_refused() {
 }
 
 #[test]
-fn an_origin_is_an_audience_with_and_without_a_slash() {
+fn origin_audience_matches_with_and_without_slash() {
     let key = key("one");
     for (audience, other) in [
         ("https://mcp.example.com", "https://mcp.example.com/"),
@@ -198,7 +203,7 @@ fn an_origin_is_an_audience_with_and_without_a_slash() {
 }
 
 #[test]
-fn an_audience_of_one_issuer_is_none_of_another() {
+fn audience_is_valid_only_for_its_issuer() {
     const OTHER: &str = "https://other.example.com";
     let (key, other_key) = (key("one"), key("two"));
     let issuer = |name: &str, key: &SigningKey| {
@@ -226,7 +231,7 @@ fn an_audience_of_one_issuer_is_none_of_another() {
 }
 
 #[test]
-fn keys_are_found_by_the_metadata_of_the_issuer() {
+fn keys_are_found_by_issuer_metadata() {
     let key = key("one");
     let token = token(&key, &claims());
     let verifier = TokenVerifier::new([RESOURCE])
@@ -259,7 +264,7 @@ fn keys_are_found_by_the_metadata_of_the_issuer() {
 }
 
 #[test]
-fn metadata_that_must_not_be_believed_are_not() {
+fn untrustworthy_metadata_is_refused() {
     let token = token(&key("one"), &claims());
     let bad = [
         ok(
@@ -283,13 +288,14 @@ fn metadata_that_must_not_be_believed_are_not() {
         verifier.fetched(&fetch, answer, NOW);
         let refusal = refusal(verifier.verify(&token, NOW));
         assert_eq!(refusal.status(), 503);
-        // Why is for the log.
+        // The reason is only for the log.
         assert!(refusal.error().is_some() && !refusal.description().contains("auth.example.com"));
     }
 }
 
+// Attack: forged or misdirected tokens.
 #[test]
-fn attack_20_invented_keys_are_no_requests_to_the_issuer() {
+fn unknown_keys_do_not_trigger_issuer_requests() {
     let good = key("one");
     let verifier = fetching();
     let first = fetch(verifier.verify(&token(&good, &claims()), NOW));
@@ -303,7 +309,7 @@ fn attack_20_invented_keys_are_no_requests_to_the_issuer() {
         }
     }
     assert_eq!(fetches, 1);
-    // Tokens that are refused in any case fetch nothing.
+    // Tokens that are refused anyway cause no fetch.
     let expired = token(&key("invented"), &with(&json!({"exp": 1})));
     assert_eq!(
         refusal(verifier.verify(&expired, NOW.plus(999))).code(),
@@ -312,7 +318,7 @@ fn attack_20_invented_keys_are_no_requests_to_the_issuer() {
 }
 
 #[test]
-fn a_new_key_is_fetched_once_for_all() {
+fn new_key_is_fetched_once_for_all() {
     let [old, new] = [key("old"), key("new")];
     let verifier = fetching();
     let first = fetch(verifier.verify(&token(&old, &claims()), NOW));
@@ -323,14 +329,14 @@ fn a_new_key_is_fetched_once_for_all() {
         verifier.verify(&token(&new, &claims()), later),
         Verification::Wait
     ));
-    // Those of the old key do not wait for it.
+    // Tokens of the old key do not wait for the fetch.
     assert!(is_valid(&verifier.verify(&token(&old, &claims()), later)));
     verifier.fetched(&second, ok(&set(&[&old, &new])), later);
     assert!(is_valid(&verifier.verify(&token(&new, &claims()), later)));
 }
 
 #[test]
-fn a_token_of_a_new_key_is_not_refused_while_the_issuer_is_down() {
+fn new_key_during_issuer_outage_is_not_refused() {
     let [old, new] = [key("old"), key("new")];
     let verifier = fetching();
     let first = fetch(verifier.verify(&token(&old, &claims()), NOW));
@@ -344,7 +350,7 @@ fn a_token_of_a_new_key_is_not_refused_while_the_issuer_is_down() {
 }
 
 #[test]
-fn a_fetch_that_is_lost_does_not_lock_the_door() {
+fn lost_fetch_does_not_block_later_ones() {
     let key = key("one");
     let token = token(&key, &claims());
     let verifier = fetching();
@@ -359,7 +365,7 @@ fn a_fetch_that_is_lost_does_not_lock_the_door() {
 }
 
 #[test]
-fn keys_grow_old_and_are_used_while_the_issuer_is_down() {
+fn stale_keys_are_used_while_issuer_is_down() {
     let day = 24 * 3600;
     let key = key("one");
     let at = |time: UnixTime| {
@@ -381,11 +387,11 @@ fn keys_grow_old_and_are_used_while_the_issuer_is_down() {
     let second = fetch(verifier.verify(&at(old), old));
     assert!(
         is_valid(&verifier.verify(&at(old), old)),
-        "others go on with the old keys"
+        "others continue with the old keys"
     );
     verifier.fetched(&second, status(500), old);
     assert!(is_valid(&verifier.verify(&at(old.plus(1)), old.plus(1))));
-    // Not for ever.
+    // Not forever.
     let end = NOW.plus(600 + day);
     let third = fetch(verifier.verify(&at(end), end));
     verifier.fetched(&third, status(500), end);
@@ -393,7 +399,7 @@ fn keys_grow_old_and_are_used_while_the_issuer_is_down() {
 }
 
 #[test]
-fn a_withdrawn_key_takes_its_tokens_with_it() {
+fn withdrawn_key_invalidates_its_tokens() {
     let [bad, good] = [key("bad"), key("good")];
     let verifier = fetching();
     let victim = token(&bad, &claims());
@@ -411,7 +417,7 @@ fn a_withdrawn_key_takes_its_tokens_with_it() {
 }
 
 #[test]
-fn a_verified_token_is_known_until_it_ends() {
+fn verified_token_is_cached_until_expiry() {
     let key = key("one");
     let verifier = fixed(&key);
     let token = token(&key, &claims());
@@ -436,7 +442,7 @@ fn a_verified_token_is_known_until_it_ends() {
 }
 
 #[test]
-fn a_token_that_is_forgotten_is_refused_at_once() {
+fn forgotten_token_is_refused_at_once() {
     let key = key("one");
     let verifier = fixed(&key);
     let token = token(&key, &claims());
@@ -451,7 +457,7 @@ fn a_token_that_is_forgotten_is_refused_at_once() {
 }
 
 #[test]
-fn a_token_that_is_forgotten_while_its_issuer_is_asked_is_refused() {
+fn token_forgotten_during_verification_is_refused() {
     let verifier = introspecting();
     let token = Secret::new("opaque");
     let question = fetch(verifier.verify(&token, NOW));
@@ -463,7 +469,7 @@ fn a_token_that_is_forgotten_while_its_issuer_is_asked_is_refused() {
     assert!(refusal.description().contains("revoked"));
 }
 
-/// The same token with the other signature that is as good: `(r, n - s)`.
+/// The same token with the other valid signature: `(r, n - s)`.
 fn with_other_signature(token: &Secret) -> Secret {
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
     const ORDER: [u8; 32] = [
@@ -482,7 +488,7 @@ fn with_other_signature(token: &Secret) -> Secret {
 }
 
 #[test]
-fn a_forgotten_token_does_not_come_back_with_another_signature() {
+fn forgotten_token_with_another_signature_stays_refused() {
     let key = key("one");
     let token = token(&key, &claims());
     let other = with_other_signature(&token);
@@ -501,7 +507,7 @@ fn a_forgotten_token_does_not_come_back_with_another_signature() {
 }
 
 #[test]
-fn tokens_that_only_look_like_a_forgotten_one_stay() {
+fn tokens_resembling_a_forgotten_one_stay_valid() {
     let verifier = introspecting();
     verifier.forget(&Secret::new("v4.local.ann"), NOW);
     let other = Secret::new("v4.local.bob");
@@ -512,7 +518,7 @@ fn tokens_that_only_look_like_a_forgotten_one_stay() {
 }
 
 #[test]
-fn what_strangers_can_make_grow_is_bounded() {
+fn memory_used_by_invalid_tokens_is_bounded() {
     let key = key("one");
     let verifier = fixed(&key);
     let good = token(&key, &claims());
@@ -527,7 +533,7 @@ fn what_strangers_can_make_grow_is_bounded() {
 }
 
 #[test]
-fn refusals_give_way_one_by_one() {
+fn refusals_are_evicted_one_by_one() {
     let verifier = introspecting();
     let tokens: Vec<_> = (0..=1_000)
         .map(|i| Secret::new(format!("opaque{i}")))
@@ -543,7 +549,7 @@ fn refusals_give_way_one_by_one() {
 }
 
 #[test]
-fn keys_that_were_not_asked_for_are_ignored() {
+fn unrequested_keys_are_ignored() {
     let (one, two) = (key("one"), key("two"));
     let verifier = fetching();
     let first = fetch(verifier.verify(&token(&one, &claims()), NOW));
@@ -558,7 +564,7 @@ fn keys_that_were_not_asked_for_are_ignored() {
 const MAX_REVOKED: usize = 10_000;
 
 #[test]
-fn a_forgotten_token_is_refused_while_clocks_may_differ() {
+fn forgotten_token_is_refused_within_clock_skew() {
     let key = key("one");
     let verifier = fixed(&key);
     let token = token(&key, &claims());
@@ -567,7 +573,7 @@ fn a_forgotten_token_is_refused_while_clocks_may_differ() {
     verifier.forget(&token, NOW);
     let other = with(&json!({"exp": NOW.seconds() + 40}));
     verifier.forget(&self::token(&key, &other), NOW);
-    // Beyond the bound, only revocations that have ended make room.
+    // Beyond the limit, only expired revocations are removed.
     for index in 0..MAX_REVOKED - 1 {
         verifier.forget(&Secret::new(format!("opaque{index}")), NOW.plus(end));
     }
@@ -578,7 +584,7 @@ fn a_forgotten_token_is_refused_while_clocks_may_differ() {
 }
 
 #[test]
-fn the_metadata_spell_the_issuer_but_for_the_host_slash() {
+fn issuer_metadata_matches_except_host_slash() {
     let key = key("one");
     let (without, with_slash) = ("https://auth.example.com", "https://auth.example.com/");
     for (configured, published) in [(without, with_slash), (with_slash, without)] {
@@ -589,7 +595,7 @@ fn the_metadata_spell_the_issuer_but_for_the_host_slash() {
         let metadata = json!({"issuer": published, "jwks_uri": "https://auth.example.com/keys"});
         let first = fetch(verifier.verify(&bad, NOW));
         verifier.fetched(&first, ok(&metadata), NOW);
-        // Now the spelling is known, and nothing more is fetched for the other one.
+        // Now the spelling is known, and the other one causes no fetch.
         assert_eq!(refusal(verifier.verify(&bad, NOW)).status(), 401);
         let second = fetch(verifier.verify(&good, NOW));
         verifier.fetched(&second, ok(&set(&[&key])), NOW);
@@ -601,7 +607,7 @@ fn the_metadata_spell_the_issuer_but_for_the_host_slash() {
         let other = token(&key, &with(&json!({"iss": format!("{without}//")})));
         assert_eq!(refusal(verifier.verify(&other, NOW)).status(), 401);
     }
-    // Without metadata every letter counts.
+    // Without metadata the match is exact.
     for source in [
         TrustedIssuer::new(without).keys(Jwks::parse(set(&[&key]).to_string().as_bytes()).unwrap()),
         TrustedIssuer::new(without).keys_at("https://auth.example.com/keys"),
@@ -614,7 +620,7 @@ fn the_metadata_spell_the_issuer_but_for_the_host_slash() {
 }
 
 #[test]
-fn an_odd_key_loses_only_itself() {
+fn odd_key_is_dropped_alone() {
     let key = key("one");
     let mut keys = json!([
         null, 5, [], {}, "key", {"kty": null}, {"kty": "RSA", "n": 5, "e": []}, {"kty": "EC", "crv": null},
@@ -633,7 +639,7 @@ fn an_odd_key_loses_only_itself() {
 }
 
 #[test]
-fn claims_that_are_null_are_absent() {
+fn null_claims_are_absent() {
     let key = key("one");
     let verdict =
         |changes: &Value| is_valid(&fixed(&key).verify(&token(&key, &overlaid(changes)), NOW));

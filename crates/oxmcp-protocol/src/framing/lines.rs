@@ -24,7 +24,7 @@ const REVIEW_READS: u32 = 64;
 #[derive(Debug)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// The offset in `buffer` at which the first line begins that was not yet taken.
+    /// The offset in `buffer` of the first line that was not returned yet.
     start: usize,
     /// The offset up to which that line is known to have no newline.
     scanned: usize,
@@ -39,7 +39,7 @@ pub struct Lines {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Reading,
-    /// Within a line longer than the limit: bytes are dropped up to the next newline.
+    /// Within a line longer than the limit. Bytes are dropped up to the next newline.
     Skipping,
     /// The stream has ended; the rest of the buffer is the last line.
     Ended,
@@ -71,7 +71,7 @@ pub enum NextLine {
 }
 
 impl Lines {
-    /// A splitter for lines of at most `limit` bytes.
+    /// Creates a splitter for lines of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -90,8 +90,7 @@ impl Lines {
         }
     }
 
-    /// The buffer to which the caller appends the bytes that it reads; its spare capacity is the room for the next
-    /// read.
+    /// Returns the buffer to which the caller appends the bytes that it reads, with spare capacity for the next read.
     pub fn read_buffer(&mut self) -> &mut Vec<u8> {
         // A pending read calls this many times.
         if self.is_unchanged() {
@@ -140,27 +139,26 @@ impl Lines {
         }
     }
 
-    /// Whether no complete line is left, and the last read got fewer bytes than it had room for, so that the stream had
-    /// no more.
+    /// Returns whether no complete line is left and the stream had no more bytes: the last read did not fill the buffer.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let had_no_more = |(length, room)| self.buffer.len() < length + room;
         self.scanned == self.buffer.len() && self.sizing.offered.is_some_and(had_no_more)
     }
 
-    /// The bytes of a line that [`next`](Self::next) returned, without its line ending.
+    /// Returns the bytes of a line that [`next`](Self::next) returned, without its line ending.
     #[must_use]
     pub fn line(&self, line: Range<usize>) -> &[u8] {
         self.buffer.get(line).unwrap_or_default()
     }
 
-    /// The beginning of the last line that was too long.
+    /// Returns the beginning of the last line that was too long.
     #[must_use]
     pub fn beginning(&self) -> &[u8] {
         &self.beginning
     }
 
-    /// Marks the end of the stream: the bytes that are left are a line although no newline follows.
+    /// Marks the end of the stream: the remaining bytes are a line, although no newline follows.
     pub fn finish(&mut self) {
         if self.state == State::Skipping {
             self.drop_all();
@@ -326,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_read_that_is_used_up_drains_the_stream() {
+    fn fully_consumed_short_read_drains_the_stream() {
         let mut lines = Lines::new(1 << 20);
         assert!(!lines.is_drained(), "nobody has asked the stream");
         lines.read_buffer().extend_from_slice(b"{}\n[]\n{\"half");
@@ -341,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_streams() {
+    fn streams_are_split_into_lines() {
         let cases: &[(&str, &[&str])] = &[
             ("", &[]),
             ("\n\n \t\r\n", &[]),
@@ -367,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_limit_is_not_buffered() {
+    fn line_beyond_the_limit_is_not_buffered() {
         let mut lines = Lines::new(1 << 20);
         let mut reported = 0;
         for _ in 0..100 {
@@ -388,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_shrinks_after_a_huge_line() {
+    fn buffer_shrinks_after_a_huge_line() {
         let mut lines = Lines::new(usize::MAX);
         let huge = vec![b'x'; 8 << 20];
         lines.read_buffer().extend_from_slice(&huge);
@@ -398,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_shrinks_after_large_lines_that_come_no_more() {
+    fn buffer_shrinks_after_large_lines() {
         let mut lines = Lines::new(usize::MAX);
         let mut large = vec![b'x'; 1 << 20];
         large.push(b'\n');
@@ -418,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_fill_their_room_get_more() {
+    fn buffer_grows_after_full_reads() {
         let mut lines = Lines::new(usize::MAX);
         let mut capacities = Vec::new();
         for _ in 0..5 {

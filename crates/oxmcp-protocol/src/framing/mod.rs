@@ -1,9 +1,7 @@
-//! Framings: decoders from byte streams to messages of bounded length, without I/O.
+//! Framing: decoders from byte streams to messages of bounded length, without I/O.
 //!
-//! | | |
-//! |---|---|
-//! | [`lines`] | a message per line, as over stdio |
-//! | [`sse`] | [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html), as over HTTP |
+//! Over stdio each message is a line: see [`lines`]. Over HTTP messages are
+//! [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html): see [`sse`].
 
 pub mod lines;
 pub mod sse;
@@ -15,8 +13,8 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns the text after the byte order mark that begins it, or `None` if it begins with none.
 ///
-/// JSON [must not begin with the mark](https://www.rfc-editor.org/rfc/rfc8259#section-8.1), and some writers put it in front of each
-/// line or body all the same.
+/// JSON [must not begin with the mark](https://www.rfc-editor.org/rfc/rfc8259#section-8.1), but some writers put it in front of
+/// each line or body.
 ///
 /// ```
 /// use oxmcp_protocol::framing::after_byte_order_mark;

@@ -10,8 +10,8 @@ const LONGEST_FIELD: usize = b"data: ".len();
 /// well.
 const KEPT_CAPACITY: usize = 64 << 10;
 
-/// Decodes an event stream, exactly as the
-/// [standard](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation) says.
+/// Decodes an event stream by the
+/// [standard](https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation).
 ///
 /// The caller passes each chunk to [`next`](Self::next) until nothing is left of it. An event that is incomplete at the
 /// end of the stream is dropped. Data is returned as it was received; the caller must refuse data that is not UTF-8.
@@ -57,7 +57,7 @@ enum Position {
 pub enum StreamItem<'a> {
     /// A complete event.
     Event(Event<'a>),
-    /// An id without data: there is no event, but resumption starts after this id from now on.
+    /// An ID without data. It is not an event, but resumption starts after this ID from now on.
     Id(&'a str),
     /// The reconnection time: how long a client waits before it connects again.
     Retry(Duration),
@@ -75,11 +75,11 @@ pub struct Event<'a> {
     /// The last id of the stream, set by this event or by an earlier one. Empty if there was none, or if the stream has
     /// reset it.
     pub id: &'a str,
-    /// The data of the event. It is empty if the event brings nothing but an id.
+    /// The data of the event. It is empty if the event has only an ID.
     pub data: &'a [u8],
 }
 
-/// The stream has a line or an event that is longer than the limit. Nothing more can be read from it.
+/// A line or an event of the stream is longer than the limit. Nothing more can be read from the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
@@ -93,17 +93,14 @@ pub struct EventTooLong {
 impl fmt::Display for EventTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limit = self.limit;
-        write!(
-            f,
-            "an event of the stream is longer than {limit} bytes, which is the limit"
-        )
+        write!(f, "stream event exceeds the limit of {limit} bytes")
     }
 }
 
 impl std::error::Error for EventTooLong {}
 
 impl EventDecoder {
-    /// A decoder for events of at most `limit` bytes of data.
+    /// Creates a decoder for events of at most `limit` bytes of data.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -119,14 +116,14 @@ impl EventDecoder {
         }
     }
 
-    /// Sets the last id, for a stream that resumes one that broke off.
+    /// Sets the last ID, for a stream that resumes an interrupted one.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    /// The last id that the stream has set, with an event or alone. Empty if there was none.
+    /// The last ID that the stream has set, with or without an event. Empty if there was none.
     #[cfg(test)]
     pub(crate) fn id(&self) -> &str {
         &self.id
@@ -326,7 +323,7 @@ fn set(text: &mut String, value: &[u8]) {
     text.push_str(&String::from_utf8_lossy(value));
 }
 
-/// Parses a number, saturating at the maximum. `None` if there is anything but digits, or nothing.
+/// Parses a number, saturating at the maximum. `None` if the value is empty or has other characters than digits.
 fn digits(value: &[u8]) -> Option<u64> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;
@@ -351,7 +348,7 @@ pub struct OutgoingEvent<'a> {
     /// The reconnection time: how long a client waits after a lost connection before it connects again.
     pub retry: Option<Duration>,
     /// The data of the event, without the newline that ends each of our messages. Line breaks in it arrive as `\n`,
-    /// whichever kind they are. It may be empty: an event that only brings an id is written with empty data.
+    /// whichever kind they are. It may be empty: an event with only an ID is written with empty data.
     pub data: &'a [u8],
 }
 
@@ -359,7 +356,7 @@ impl OutgoingEvent<'_> {
     /// The capacity reserved for the fields around the data, in bytes.
     pub const ROOM: usize = 64;
 
-    /// Appends the event. Data without line breaks, as that of every message, takes one line.
+    /// Appends the event. Data without line breaks, such as a message, takes one line.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(self.data.len() + Self::ROOM);
         if let Some(name) = self.name {

@@ -113,7 +113,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn w16_any_stream_in_any_chunks_is_read_as_the_standard_says(
+    fn any_chunked_stream_is_read_per_the_standard(
         stream in stream(),
         sizes in collection::vec(1_usize..20, 1..6),
     ) {
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bound_holds_wherever_chunks_are_cut(
+    fn limit_applies_for_any_chunking(
         stream in stream(),
         limit in 0_usize..20,
         sizes in collection::vec(1_usize..20, 1..6),
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_again(
+    fn written_events_read_back(
         events in collection::vec(
             (
                 proptest::option::of("[^\r\n\0]{1,8}"),
@@ -167,8 +167,9 @@ proptest! {
         prop_assert_eq!(read(&out, usize::MAX, &[7]), expected);
     }
 
+    // Attack: header injection.
     #[test]
-    fn attack_22_nothing_breaks_out_of_a_field(id in "(?s).{0,20}", name in "(?s).{0,20}") {
+    fn field_cannot_be_broken_out_of(id in "(?s).{0,20}", name in "(?s).{0,20}") {
         let mut out = Vec::new();
         OutgoingEvent { id: Some(&id), name: Some(&name), data: b"x", ..OutgoingEvent::default() }.write(&mut out);
         let said = read(&out, usize::MAX, &[usize::MAX]);
@@ -177,14 +178,14 @@ proptest! {
 }
 
 #[test]
-fn w16_a_field_without_a_colon_has_an_empty_value() {
+fn field_without_colon_has_empty_value() {
     assert_eq!(all("data\n\n"), [event("message", "", "")]);
     assert_eq!(all("data\ndata\n\n"), [event("message", "", "\n")]);
     assert_eq!(all("id: 7\nid\ndata: x\n\n"), [event("message", "", "x")]);
 }
 
 #[test]
-fn w16_a_lone_return_ends_a_line() {
+fn lone_carriage_return_ends_a_line() {
     assert_eq!(
         all("data: a\rdata: b\r\rdata: c\r\n\r\n"),
         [event("message", "", "a\nb"), event("message", "", "c")]
@@ -192,13 +193,13 @@ fn w16_a_lone_return_ends_a_line() {
 }
 
 #[test]
-fn w16_one_leading_space_is_taken_and_no_more() {
+fn exactly_one_leading_space_is_stripped() {
     assert_eq!(all("data:  a \n\n"), [event("message", "", " a ")]);
     assert_eq!(all("data:\ta\n\n"), [event("message", "", "\ta")]);
 }
 
 #[test]
-fn w16_an_event_that_breaks_off_is_no_event_and_its_id_is_none() {
+fn truncated_event_is_dropped_with_its_id() {
     assert!(all("data: a\n").is_empty());
     let mut decoder = EventDecoder::new(100).with_id("6");
     let mut chunk = &b"id: 7\ndata: a\n"[..];
@@ -212,7 +213,7 @@ fn w16_an_event_that_breaks_off_is_no_event_and_its_id_is_none() {
 }
 
 #[test]
-fn the_examples_of_the_standard() {
+fn examples_of_the_standard_are_decoded() {
     let cases: &[(&str, &[Said])] = &[
         (
             "data: YHOO\ndata: +2\ndata: 10\n\n",
@@ -245,7 +246,7 @@ fn the_examples_of_the_standard() {
 }
 
 #[test]
-fn an_id_without_data_is_told() {
+fn id_without_data_is_reported() {
     assert_eq!(
         all("id: 1\nretry: 500\ndata:\n\n"),
         [Said::Retry(500), event("message", "1", "")]
@@ -261,7 +262,7 @@ fn an_id_without_data_is_told() {
 }
 
 #[test]
-fn an_id_that_holds_a_null_is_none() {
+fn id_containing_null_is_ignored() {
     assert_eq!(
         all("id: 1\n\nid: 2\0\ndata: x\n\n"),
         [Said::Id("1".into()), event("message", "1", "x")]
@@ -269,7 +270,7 @@ fn an_id_that_holds_a_null_is_none() {
 }
 
 #[test]
-fn times_are_digits_and_never_too_large() {
+fn retry_times_are_digits_and_bounded() {
     assert_eq!(
         all(
             "retry: 10\nretry: 1e3\nretry: -1\nretry:\nretry: +5\nretry:  7\nretry: 99999999999999999999\n"
@@ -279,14 +280,14 @@ fn times_are_digits_and_never_too_large() {
 }
 
 #[test]
-fn a_mark_at_the_beginning_is_no_text() {
+fn byte_order_mark_is_not_text() {
     assert_eq!(all("\u{feff}data: x\n\n"), [event("message", "", "x")]);
     assert!(all("\u{feff}\u{feff}data: x\n\n").is_empty());
     assert!(all("\n\u{feff}data: x\n\n").is_empty());
 }
 
 #[test]
-fn an_event_may_be_as_long_as_the_limit_and_no_longer() {
+fn event_may_be_exactly_as_long_as_limit() {
     let cases: &[(&str, bool)] = &[
         ("data: 12345678\n\n", true),
         ("\u{feff}data: 12345678\n\n", true),
@@ -311,7 +312,7 @@ fn an_event_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[test]
-fn a_line_beyond_the_limit_is_not_kept() {
+fn line_beyond_limit_is_discarded() {
     let mut decoder = EventDecoder::new(1000);
     let part = [b'x'; 100];
     let parts = (0..100).take_while(|_| decoder.next(&mut &part[..]).is_ok());
@@ -319,7 +320,7 @@ fn a_line_beyond_the_limit_is_not_kept() {
 }
 
 #[test]
-fn a_message_takes_one_line() {
+fn message_is_written_as_one_line() {
     let mut out = Vec::new();
     OutgoingEvent {
         id: Some("s_1"),

@@ -10,8 +10,7 @@ use oxmcp_json::{Text, pointer_token};
 const ANNOTATION: &str = "x-mcp-header";
 
 /// The error for a tool whose annotations take more memory than allowed.
-pub(super) const TOO_MUCH: &str =
-    "it wants more repeated than `ClientLimits::max_mirrored_bytes` allows";
+pub(super) const TOO_MUCH: &str = "its mirrored headers exceed `ClientLimits::max_mirrored_bytes`";
 /// The maximum number of characters of a pointer in an error message.
 const MAX_POINTER: usize = 200;
 
@@ -166,16 +165,16 @@ impl Search {
             return Ok(());
         };
         if annotations.next().is_some() {
-            return Err(self.wrong("it stands there twice"));
+            return Err(self.wrong("duplicate keyword"));
         }
         let name = annotation
             .as_str()
-            .ok_or_else(|| self.wrong("it must be a string"))?;
+            .ok_or_else(|| self.wrong("must be a string"))?;
         self.check_name(&name)?;
         self.check_type(schema)?;
         let Some(path) = self.path.as_deref().filter(|path| !path.is_empty()) else {
             return Err(
-                self.wrong("it may stand only in a property that is reached by `properties` alone")
+                self.wrong("only allowed in a property that is reached through `properties`")
             );
         };
         let Some(bytes_left) = self.bytes_left.checked_sub(size(path, &name)) else {
@@ -191,14 +190,14 @@ impl Search {
 
     fn check_name(&mut self, name: &str) -> Result<(), String> {
         if name.is_empty() {
-            return Err(self.wrong("it must not be empty"));
+            return Err(self.wrong("must not be empty"));
         }
         if let Some(wrong) = name.chars().find(|char| !is_token(*char)) {
-            return Err(self.wrong(&format!("{wrong:?} is not allowed in the name of a header")));
+            return Err(self.wrong(&format!("{wrong:?} is not allowed in a header name")));
         }
         if !self.taken.insert(name.to_ascii_lowercase()) {
             let name: String = name.chars().take(MAX_POINTER).collect();
-            return Err(self.wrong(&format!("another property has the header {name:?} already")));
+            return Err(self.wrong(&format!("duplicate header {name:?}")));
         }
         Ok(())
     }
@@ -218,7 +217,7 @@ impl Search {
         if fits {
             return Ok(());
         }
-        Err(self.wrong("the property must be of the type string, integer or boolean"))
+        Err(self.wrong("the property must have the type string, integer or boolean"))
     }
 
     fn wrong(&self, reason: &str) -> String {

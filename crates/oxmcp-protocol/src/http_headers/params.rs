@@ -1,4 +1,4 @@
-//! Headers that repeat arguments of a tool: written by clients, and checked by servers.
+//! Headers that mirror the arguments of a tool: clients write them, and servers check them.
 //!
 //! See [custom headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#custom-headers-from-tool-parameters).
 
@@ -12,7 +12,7 @@ use crate::http_headers::{
     value::{Scalar, decode, encode, integer},
 };
 
-/// The arguments of a tool that are repeated in headers, with the names of these headers. It is computed once per tool.
+/// The arguments of a tool that headers mirror, and the names of these headers. It is computed once per tool.
 #[derive(Clone, Debug, Default)]
 pub struct ParamHeaders(pub(super) Box<[Param]>);
 
@@ -24,7 +24,7 @@ pub(super) struct Param {
     pub(super) header: Box<str>,
 }
 
-/// The error that headers and body of a request differ.
+/// An error: the headers and the body of a request differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch(String);
 
@@ -40,7 +40,7 @@ impl ParamHeaders {
     /// The error message for a tool whose headers take more memory than allowed.
     pub const TOO_MUCH: &str = annotation::TOO_MUCH;
 
-    /// The headers that the input schema of a tool asks for. Together they may take at most `max_bytes` of memory.
+    /// Creates the headers that the input schema of a tool asks for. Together they may take at most `max_bytes` of memory.
     ///
     /// # Errors
     /// The reason why an `x-mcp-header` is invalid, with its position; or the headers take more than `max_bytes`.
@@ -57,13 +57,13 @@ impl ParamHeaders {
         Ok(Self(params.collect()))
     }
 
-    /// Whether no argument is repeated.
+    /// Returns whether no argument has a header.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The memory that the headers take, in bytes.
+    /// Returns the memory that the headers take, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let params = self.0.iter();
@@ -83,13 +83,13 @@ impl Param {
                 return Ok(Scalar::Absent);
             };
             if members.next().is_some() {
-                return Err(self.mismatch("stands there twice in the body"));
+                return Err(self.mismatch("is duplicated in the body"));
             }
             value = found;
         }
         match Scalar::of(value) {
             Scalar::Unsafe => Err(self.mismatch(
-                "is an integer beyond 2^53-1, which a header cannot repeat; send it as a string if the tool takes one",
+                "is an integer beyond 2^53-1, which a header cannot mirror; send it as a string if the tool accepts one",
             )),
             scalar => Ok(scalar),
         }
@@ -98,7 +98,7 @@ impl Param {
     pub(super) fn mismatch(&self, what: &str) -> Mismatch {
         let path = self.path.join("/");
         Mismatch(format!(
-            "Header mismatch: the argument /{path}, which {} repeats, {what}",
+            "Header mismatch: the argument /{path}, mirrored by {}, {what}",
             self.header
         ))
     }
@@ -117,11 +117,11 @@ impl Scalar<'_> {
 }
 
 impl ParamHeaders {
-    /// The headers of a call, each with its value, already encoded.
+    /// Returns the headers of a call, each with its value, already encoded.
     ///
     /// # Errors
-    /// If an argument cannot be repeated: it is an integer that some readers round, or it is ambiguous because a name
-    /// occurs twice. Every server would refuse it.
+    /// If an argument cannot be sent in a header: it is an integer that some readers round, or it is ambiguous because its
+    /// name occurs twice. Every server would refuse it.
     pub fn for_arguments(&self, arguments: Text<'_>) -> Result<Vec<(&str, String)>, Mismatch> {
         let mut headers = Vec::new();
         for param in &self.0 {
@@ -162,7 +162,7 @@ impl Scalar<'_> {
 }
 
 impl ParamHeaders {
-    /// Checks that the headers of a call repeat its arguments. `header` looks up a header by its name in lower case.
+    /// Checks that the headers of a call match its arguments. `header` looks up a header by its name in lower case.
     ///
     /// # Errors
     /// The first difference between headers and arguments.
@@ -182,7 +182,7 @@ impl Param {
         let scalar = self.of(arguments)?;
         let value = match (given, &scalar) {
             (ReceivedHeader::Several, _) => {
-                return Err(self.mismatch("has its header more than once"));
+                return Err(self.mismatch("has a duplicate header"));
             }
             // An argument of any other type violates the schema, and the validation of the arguments reports it.
             (ReceivedHeader::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
@@ -190,15 +190,15 @@ impl Param {
                 return Err(self.mismatch("is missing from the headers"));
             }
             (ReceivedHeader::Value(_), Scalar::Absent | Scalar::Other) => {
-                return Err(self.mismatch("is in the headers and not in the body"));
+                return Err(self.mismatch("is in the headers but not in the body"));
             }
             (ReceivedHeader::Value(value), _) => value,
         };
         let text =
-            decode(value).map_err(|why| self.mismatch(&format!("has a wrong header: {why}")))?;
+            decode(value).map_err(|why| self.mismatch(&format!("has an invalid header: {why}")))?;
         if scalar.is(&text) {
             return Ok(());
         }
-        Err(self.mismatch("is something else in the headers than in the body"))
+        Err(self.mismatch("differs between the headers and the body"))
     }
 }

@@ -39,7 +39,7 @@ fn accepts(tool: &ParamHeaders, arguments: &str, header: Option<&str>) -> bool {
 }
 
 #[test]
-fn the_examples_of_the_specification() {
+fn examples_of_the_specification_are_encoded() {
     let table = [
         ("us-west1", "us-west1"),
         ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
@@ -54,7 +54,7 @@ fn the_examples_of_the_specification() {
 }
 
 #[test]
-fn what_survives_the_way_is_sent_as_it_is() {
+fn only_header_safe_values_are_sent_unencoded() {
     for text in [
         "",
         "a b",
@@ -72,7 +72,7 @@ fn what_survives_the_way_is_sent_as_it_is() {
 }
 
 #[test]
-fn wrongly_encoded_values_stand_for_nothing() {
+fn badly_encoded_values_decode_to_nothing() {
     let table: &[(&[u8], HeaderValueError)] = &[
         (b"=?base64?SGVsbG8?=", HeaderValueError::Base64),
         (b"=?base64?SGVs!!!bG8=?=", HeaderValueError::Base64),
@@ -93,8 +93,9 @@ fn wrongly_encoded_values_stand_for_nothing() {
 }
 
 proptest! {
+    // Attack: header injection.
     #[test]
-    fn attack_22_any_text_survives_and_is_a_legal_header(
+    fn any_text_round_trips_as_a_legal_header(
         text in prop_oneof![
             "(?s).{0,60}",
             "[ -~]{0,60}",
@@ -109,8 +110,9 @@ proptest! {
         prop_assert_eq!(decode(value.as_bytes()).unwrap(), text.as_str());
     }
 
+    // Attack: header injection.
     #[test]
-    fn attack_22_no_bytes_make_the_reader_fail(value in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn reader_accepts_any_bytes_without_failing(value in prop::collection::vec(any::<u8>(), 0..40)) {
         let wrapped = [b"=?base64?", &value[..], b"?="].concat();
         for value in [value, wrapped] {
             if let Ok(text) = decode(&value) {
@@ -121,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_client_sends_is_what_a_server_expects(
+    fn server_accepts_the_headers_clients_send(
         value in prop_oneof![
             any::<String>().prop_map(Value::from),
             any::<bool>().prop_map(Value::from),
@@ -143,7 +145,7 @@ proptest! {
 }
 
 #[test]
-fn values_are_held_against_headers() {
+fn values_are_compared_with_headers() {
     let table: &[(&str, Option<&str>, bool)] = &[
         (r#"{"a":"Hello"}"#, Some("Hello"), true),
         (r#"{"a":"Hello"}"#, Some(" Hello\t"), true),
@@ -203,7 +205,7 @@ fn values_are_held_against_headers() {
 }
 
 #[test]
-fn a_header_that_stands_there_twice_is_refused() {
+fn duplicate_header_is_refused() {
     let found = one("string").check(Text::checked(r#"{"a":"x"}"#), |_| ReceivedHeader::Several);
     let message = found.unwrap_err().to_string();
     assert!(
@@ -213,7 +215,7 @@ fn a_header_that_stands_there_twice_is_refused() {
 }
 
 #[test]
-fn clients_send_no_integer_that_somebody_would_misread() {
+fn clients_never_send_ambiguous_integers() {
     assert_eq!(
         sent(&one("integer"), r#"{"a":4.20e1}"#),
         Ok(Some("42".to_owned()))
@@ -275,10 +277,10 @@ fn wrong_annotations_are_named() {
     let both =
         r#"{"properties":{"a":{"type":"string","x-mcp-header":"A","x\u002dmcp-header":"B"}}}"#;
     let error = ParamHeaders::of(Text::checked(both), 1 << 20).unwrap_err();
-    assert!(error.contains("twice"), "{error}");
+    assert!(error.contains("duplicate keyword"), "{error}");
     let inner = |name: &str| json!({"type": "string", "x-mcp-header": name});
     let same = json!({"properties": {"a": inner("A"), "b": inner("a")}});
-    refused(&same, "already", "/properties/b");
+    refused(&same, "duplicate header", "/properties/b");
 }
 
 #[test]
@@ -306,7 +308,7 @@ fn only_scalars_have_headers() {
 }
 
 #[test]
-fn only_what_is_reached_by_properties_has_headers() {
+fn only_properties_reachable_by_name_have_headers() {
     let inner = json!({"type": "string", "x-mcp-header": "A"});
     let object = json!({"properties": {"a": inner}});
     let table = [
@@ -335,14 +337,14 @@ fn only_what_is_reached_by_properties_has_headers() {
         ),
     ];
     for (schema, pointer) in table {
-        refused(&schema, "`properties` alone", pointer);
+        refused(&schema, "reached through `properties`", pointer);
     }
 }
 
 /// Each annotation keeps a copy of all names of its path: the total could grow with the square of
 /// the schema's size.
 #[test]
-fn what_annotations_take_is_counted_before_it_is_taken() {
+fn annotation_size_is_checked_before_copying() {
     let deep = "n".repeat(1 << 16);
     let inner = |index: usize| {
         (
@@ -353,19 +355,19 @@ fn what_annotations_take_is_counted_before_it_is_taken() {
     let many: Value = (0..5_000).map(inner).collect();
     let schema = json!({"properties": {deep: {"properties": many}}});
     let error = headers(&schema).unwrap_err();
-    assert!(error.contains("wants more repeated"), "{error}");
+    assert!(error.contains("its mirrored headers exceed"), "{error}");
     // Empty names take memory, too.
     let mut way = json!({"properties": many});
     for _ in 0..40 {
         way = json!({"properties": {"": way}});
     }
     let error = headers(&way).unwrap_err();
-    assert!(error.contains("wants more repeated"), "{error}");
+    assert!(error.contains("its mirrored headers exceed"), "{error}");
 }
 
 /// A quadratic search would be noticeably slow.
 #[test]
-fn a_great_many_annotations_are_found_at_once() {
+fn many_annotations_are_collected_in_linear_time() {
     let inner = |index: usize| {
         let name = format!("{:x<9}{index:06}", "");
         (
@@ -380,7 +382,7 @@ fn a_great_many_annotations_are_found_at_once() {
 }
 
 #[test]
-fn what_is_told_of_a_wrong_annotation_is_short() {
+fn annotation_error_is_short() {
     let schema = json!({"properties": {"n".repeat(10_000): {"type": "null", "x-mcp-header": "A"}}});
     let error = headers(&schema).unwrap_err();
     assert!(error.len() < 500, "{error}");

@@ -1,4 +1,4 @@
-//! Header values: encoding of any text as a header value and decoding, and the scalars that headers can repeat.
+//! Header values: encoding of any text as a header value, decoding, and the scalars that headers can mirror.
 //!
 //! See [value encoding](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#value-encoding).
 
@@ -9,7 +9,7 @@ use oxmcp_json::Text;
 
 use crate::http_headers::names::{CLOSE, OPEN};
 
-/// Encodes a text as a header value. It stays as it is if it arrives unchanged; otherwise it is written as base64.
+/// Encodes a text as a header value: unchanged if it survives transport as plain text, otherwise as base64.
 #[must_use]
 pub fn encode(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
@@ -50,7 +50,7 @@ pub fn decode(value: &[u8]) -> Result<Cow<'_, str>, HeaderValueError> {
     Ok(Cow::Owned(text))
 }
 
-/// Reason why a header value cannot be decoded.
+/// The reason why a header value cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -68,11 +68,9 @@ pub enum HeaderValueError {
 impl fmt::Display for HeaderValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Characters => {
-                "it holds other characters than visible ASCII; encode it as =?base64?…?="
-            }
-            Self::Base64 => "what it holds between =?base64? and ?= is not Base64 with its padding",
-            Self::Utf8 => "what it holds between =?base64? and ?= is not the Base64 of UTF-8",
+            Self::Characters => "it is not visible ASCII; encode it as =?base64?…?=",
+            Self::Base64 => "the part between =?base64? and ?= is not padded Base64",
+            Self::Utf8 => "the part between =?base64? and ?= does not decode to UTF-8",
         })
     }
 }
@@ -80,7 +78,7 @@ impl fmt::Display for HeaderValueError {
 /// The largest integer that every JSON reader represents exactly.
 const MAX_SAFE: i64 = (1 << 53) - 1;
 
-/// An argument, as far as headers can repeat it.
+/// An argument, as a header can mirror it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Scalar<'a> {
     /// The argument is absent or null.
@@ -166,7 +164,7 @@ impl<'a> Decimal<'a> {
         Some(if text.starts_with('-') { -size } else { size })
     }
 
-    /// The integer value of the number. `None` if it is none.
+    /// The integer value of the number. `None` if it is not an integer.
     fn integer(self) -> Option<Integer> {
         let digits = format!("{}{}", self.integer, self.fraction);
         let fraction = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX / 2);
@@ -185,7 +183,7 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// Returns the text if it consists of digits alone.
+/// Returns the text if it consists only of digits.
 fn digits(text: &str) -> Option<&str> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then_some(text)

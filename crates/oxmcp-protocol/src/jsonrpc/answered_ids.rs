@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_from_all_else() {
+    fn responses_are_distinguished_from_other_messages() {
         let table: [(&[u8], &[i64]); 30] = [
             (br#"{"jsonrpc":"2.0","id":1,"result":{}}"#, &[1]),
             (br#"{"jsonrpc":"2.0","id":12,"error":{}}"#, &[12]),
@@ -117,8 +117,9 @@ mod tests {
         assert_eq!(text, Some(RequestId::from("1")));
     }
 
+    // Attack: resource exhaustion.
     #[test]
-    fn attack_7_no_depth_of_brackets_is_gone_into() {
+    fn brackets_of_any_depth_are_skipped_without_recursion() {
         let open = "[".repeat(100_000);
         let shut = "]".repeat(100_000);
         for deep in [open.clone(), format!("{open}{shut}")] {

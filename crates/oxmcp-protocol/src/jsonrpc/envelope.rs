@@ -88,7 +88,7 @@ pub struct RawNotification<'a, P = Text<'a>> {
 }
 
 impl<'a, P: Params<'a>> RawNotification<'_, P> {
-    /// The approximate number of bytes that the notification holds from the peer: its method and its params.
+    /// Returns the approximate number of bytes that the notification holds from the peer: its method and its params.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.method.len() + self.params.map_or(0, |params| params.raw().get().len())
@@ -107,7 +107,7 @@ pub struct RawResponse<'a, P> {
     pub found: &'a P,
 }
 
-/// Reason why a message cannot be served, with the id for the error response, if one could be read.
+/// The reason why a message cannot be served, with the ID for the error response, if one could be read.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
 pub struct Malformed {
@@ -142,22 +142,22 @@ impl Malformed {
         }
     }
 
-    /// The error for a text that is not valid JSON, or no object.
+    /// The error for a text that is not valid JSON, or not an object.
     #[cold]
     fn syntax(text: &str) -> Self {
         let malformed = match serde_json::from_str::<IgnoredAny>(text) {
             Err(error) => Self::parse(error),
             Ok(_) if !text.trim_start().starts_with('{') => {
-                return Self::invalid(None, "a JSON-RPC message is an object");
+                return Self::invalid(None, "a JSON-RPC message must be an object");
             }
-            Ok(_) => Self::parse("it is nested too deeply"),
+            Ok(_) => Self::parse("nested too deeply"),
         };
         malformed.of(text)
     }
 
     #[cold]
     fn twice(key: Text<'_>, text: &str) -> Self {
-        Self::invalid(None, format!("{} stands there twice", key.get())).of(text)
+        Self::invalid(None, format!("duplicate member {}", key.get())).of(text)
     }
 
     /// Adds the id of the request that the text seems to answer, so that the pending call can fail.
@@ -172,7 +172,7 @@ impl<'p, P> Envelope<'p, P> {
     /// may occur only once: messages that two parsers could read differently are refused.
     ///
     /// # Errors
-    /// If the bytes are not JSON, or no JSON-RPC message.
+    /// If the bytes are not JSON, or not a JSON-RPC message.
     pub fn parse<'a: 'p>(bytes: &'a [u8], params: &'p mut P) -> Result<Self, Malformed>
     where
         P: Params<'a>,
@@ -185,7 +185,7 @@ impl<'p, P> Envelope<'p, P> {
     /// Reads one message of a batch, or one that is known to be UTF-8.
     ///
     /// # Errors
-    /// If the text is not JSON, or no JSON-RPC message.
+    /// If the text is not JSON, or not a JSON-RPC message.
     pub fn parse_str<'a: 'p>(text: &'a str, params: &'p mut P) -> Result<Self, Malformed>
     where
         P: Params<'a>,
@@ -340,7 +340,7 @@ impl<'a> Members<'a> {
             return self.response(id, params);
         };
         if self.is_answer() {
-            return Err(self.refuse(id, "a message is a request or a response, not both"));
+            return Err(self.refuse(id, "a message must be a request or a response, not both"));
         }
         let Some(method) = method.as_str() else {
             return Err(self.refuse(id, "\"method\" must be a string"));
@@ -369,18 +369,18 @@ impl<'a> Members<'a> {
             (None, Some(error)) => match ErrorObject::read(error) {
                 Ok(error) => Err(error),
                 Err(_) => {
-                    return Err(self.refuse(id, "\"error\" must hold a code and a message"));
+                    return Err(self.refuse(id, "\"error\" must have a code and a message"));
                 }
             },
             (None, None) => {
-                return Err(self.refuse(id, "\"method\", \"result\" or \"error\" is missing"));
+                return Err(self.refuse(id, "missing \"method\", \"result\" or \"error\""));
             }
             (Some(_), Some(_)) => {
-                return Err(self.refuse(id, "a response has a result or an error, not both"));
+                return Err(self.refuse(id, "a response must have a result or an error, not both"));
             }
         };
         if id.is_none() && outcome.is_ok() {
-            let message = "a response must say what it answers: \"id\" is missing";
+            let message = "missing \"id\" in a response";
             return Err(self.refuse(id, message));
         }
         Ok(Envelope::Response(RawResponse { id, outcome, found }))

@@ -8,8 +8,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 /// The `error` member of a JSON-RPC error response.
 ///
-/// It is the form of errors on the wire. The SDK converts its errors to error objects when it sends them, and from
-/// error objects when it receives them.
+/// This is the form of errors on the wire. The SDK converts its errors to error objects when it sends them, and back when
+/// it receives them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorObject {
@@ -23,7 +23,7 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// An error object without `data`.
+    /// Creates an error object without `data`.
     #[must_use]
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
@@ -33,14 +33,14 @@ impl ErrorObject {
         }
     }
 
-    /// [`ErrorCode::INVALID_PARAMS`]: the parameters are wrong, or name something that does not exist.
+    /// Creates an error with the code [`ErrorCode::INVALID_PARAMS`].
     #[must_use]
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::INVALID_PARAMS, message)
     }
 
-    /// The same error with `data` for the peer's program to read. Data that cannot be serialized is left out, so that
-    /// the original error is sent and not a second one.
+    /// Adds `data` for the peer's program to read. Data that cannot be serialized is left out, so that the original error is
+    /// sent and not a second one.
     #[must_use]
     pub fn with_data(mut self, data: impl Serialize) -> Self {
         self.data = to_raw_value(&data).ok();
@@ -73,7 +73,7 @@ pub struct ErrorCode(i64);
 impl ErrorCode {
     /// The received text is not JSON.
     pub const PARSE_ERROR: Self = Self(-32700);
-    /// The received text is JSON, but no request that can be served.
+    /// The received text is JSON, but not a valid request.
     pub const INVALID_REQUEST: Self = Self(-32600);
     /// The method does not exist in the revision in use.
     pub const METHOD_NOT_FOUND: Self = Self(-32601);
@@ -92,7 +92,7 @@ impl ErrorCode {
     /// The user must visit a URL first (2025-11-25 only).
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub const fn value(self) -> i64 {
         self.0

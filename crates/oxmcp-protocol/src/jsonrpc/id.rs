@@ -48,7 +48,7 @@ impl RequestId {
         }
     }
 
-    /// The same id in its other spelling: a number as text, or the number that a text spells. Some peers return ids so.
+    /// Returns the same ID in its other form: a number as text, or the number that a text spells. Some peers return IDs so.
     #[doc(hidden)]
     #[must_use]
     pub fn respelled(&self) -> Option<Self> {
@@ -58,7 +58,7 @@ impl RequestId {
         }
     }
 
-    /// The number of one of our own requests, all of whose ids are numbers: the id itself, or the number that it spells.
+    /// Returns the number of one of our own requests, all of whose ids are numbers: the id itself, or the number that it spells.
     #[doc(hidden)]
     #[must_use]
     pub fn own_number(&self) -> Option<i64> {
@@ -68,7 +68,7 @@ impl RequestId {
         }
     }
 
-    /// The number, if the id is one.
+    /// Returns the number, if the id is one.
     #[must_use]
     pub fn as_number(&self) -> Option<i64> {
         match self {
@@ -77,7 +77,7 @@ impl RequestId {
         }
     }
 
-    /// The string, if the id is one.
+    /// Returns the string, if the id is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for RequestId {
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<RequestId, E> {
                 i64::try_from(number)
                     .map(RequestId::Number)
-                    .map_err(|_| E::custom("a request id must fit 64 bits with sign"))
+                    .map_err(|_| E::custom("a request ID must fit into a signed 64-bit integer"))
             }
 
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<RequestId, E> {

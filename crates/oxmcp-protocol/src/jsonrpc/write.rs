@@ -71,10 +71,10 @@ pub struct ExtraMeta<'a> {
     pub meta: Option<&'a Map<String, Value>>,
 }
 
-/// Appends a request. Its params are JSON and must not have a `_meta` of their own.
+/// Appends a request. Its params are JSON and must not have a `_meta`.
 ///
 /// # Errors
-/// If the params are no JSON object; then nothing is appended.
+/// If the params are not a JSON object; then nothing is appended.
 pub fn write_request(
     out: &mut Vec<u8>,
     id: i64,
@@ -173,7 +173,7 @@ fn join(out: &mut Vec<u8>, open: usize, meta_end: usize) {
 /// Appends a notification.
 ///
 /// # Errors
-/// If the params are no JSON object; then nothing is appended.
+/// If the params are not a JSON object; then nothing is appended.
 pub fn write_notification(
     out: &mut Vec<u8>,
     method: &str,
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_goes_before_whatever_params_there_are() {
+    fn metadata_is_written_before_any_params() {
         let table = [
             ("{}", r#"{"_meta":{"a":1}}"#),
             ("{ }", r#"{"_meta":{"a":1}}"#),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_one_line_whatever_holds_line_breaks() {
+    fn request_is_one_line_even_with_line_breaks() {
         let meta = Map::from_iter([("a\nb".to_owned(), Value::from(vec!["c\r\nd"]))]);
         for progress in [false, true] {
             for meta in [None, Some(&meta)] {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_that_of_the_caller_where_it_says_so() {
+    fn explicit_trace_context_of_caller_is_kept() {
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         let fields = [
             ("traceparent", parent),

@@ -1,4 +1,4 @@
-//! The deserializer that takes what peers write for what the type wants.
+//! The deserializer that accepts deviating values and converts them to those that the type expects.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -19,7 +19,7 @@ use crate::jsonrpc::id::whole;
 /// The name by which `RawValue` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
 
-/// Members that are required and not needed to continue: by the name of the type, the names of the members.
+/// Required members that can be absent without harm: the names of the members, by the name of the type.
 const SUPPLIED: &[(&str, &[&str])] = &[
     ("Implementation", &["name", "version"]),
     ("InitializeParams", &["capabilities", "clientInfo"]),
@@ -398,7 +398,7 @@ impl<'de> Deserializer<'de> for Lenient<'_, 'de> {
             return self.tagged(tag, visitor);
         }
         if name == "EmptyResult" && self.first() != Some(b'{') {
-            // Whatever it is, it says no more than that the request was served.
+            // Any value only confirms that the request was served.
             self.state.tolerate(Leniency::EmptyResult);
             return visitor.visit_map(Members::new(self.state, Text::EMPTY, &[]));
         }
@@ -613,7 +613,7 @@ impl<'s, 'de> Items<'s, 'de> {
         }
     }
 
-    /// A single item in place of an array.
+    /// A single item instead of an array.
     fn one(item: Lenient<'s, 'de>) -> Self {
         Self {
             one: Some(item),

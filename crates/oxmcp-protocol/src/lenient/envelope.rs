@@ -1,4 +1,4 @@
-//! Envelopes that are no JSON-RPC to the letter, written again so that they are.
+//! Envelopes that deviate from JSON-RPC, rewritten as valid ones.
 
 use std::borrow::Cow;
 
@@ -39,8 +39,8 @@ impl<'a> Found<'a> {
         (matches!(whole, Ok(true)) && !is_twice).then_some(found)
     }
 
-    /// A request must name the protocol to the letter, as must all that two parsers could read differently. A response can be nothing
-    /// else than JSON-RPC.
+    /// A request must have the exact version, since two parsers could otherwise read it differently. A response may deviate: it
+    /// can only be JSON-RPC.
     fn check_version(&self, is_asked: bool, mended: &mut Mended) -> Option<()> {
         if self.version.is_some_and(|version| version.is_str("2.0")) {
             return Some(());
@@ -126,8 +126,8 @@ impl Mended {
     }
 }
 
-/// Writes a message that could not be read strictly as the message that it was meant to be. `None` if it is not JSON, has a name
-/// twice, can be read as nothing, or is what it was before.
+/// Rewrites a message that could not be read strictly as the message that it was meant to be. `None` if it is not JSON, has a
+/// duplicate name, cannot be understood, or would not change.
 #[must_use]
 pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     let mut mended = Mended {
@@ -145,7 +145,7 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     let method = found.method.filter(|method| method.as_str().is_some());
     found.check_version(method.is_some(), &mut mended)?;
     if found.id.is_some_and(Text::is_null) {
-        // A request with this id could not be told from others by its response.
+        // The response to a request with this ID could not be matched to it.
         let name = method.and_then(Text::as_str);
         name.is_none_or(|name| name.starts_with("notifications/"))
             .then_some(())?;

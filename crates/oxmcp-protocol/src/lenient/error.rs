@@ -33,7 +33,7 @@ impl Error {
         }
     }
 
-    /// The error of a name that an object has twice. Two readers could read a different one of the two: that is never tolerated.
+    /// The error for a duplicate name in an object. It is never tolerated, since two readers could use different values.
     pub(super) fn twice(name: &str) -> Self {
         Self {
             is_final: true,

@@ -5,7 +5,7 @@ use std::fmt;
 /// Defines the leniencies, each with its name and its reason.
 macro_rules! leniencies {
     ($( $variant:ident = $name:literal: $reason:literal, )+) => {
-        /// Something that a peer did against the specification and that was tolerated.
+        /// A deviation from the specification that is tolerated.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Leniency {
@@ -16,7 +16,7 @@ macro_rules! leniencies {
             /// All leniencies.
             pub const ALL: &'static [Self] = &[$( Self::$variant, )+];
 
-            /// The name in logs and in the documentation.
+            /// Returns the name in logs and in the documentation.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -24,7 +24,7 @@ macro_rules! leniencies {
                 }
             }
 
-            /// The tolerated behavior, in a sentence.
+            /// Returns a sentence that describes the tolerated behavior.
             #[must_use]
             pub const fn reason(self) -> &'static str {
                 match self {
@@ -37,10 +37,10 @@ macro_rules! leniencies {
 
 leniencies! {
     NullMember = "null-member": "A member is `null` where it should be absent.",
-    EmptyArray = "empty-array": "An empty array stands for an empty object, as PHP and Lua write it.",
+    EmptyArray = "empty-array": "An empty array is written instead of an empty object, as PHP and Lua do.",
     MissingMember = "missing-member": "A required member that is not needed to continue is absent; it is read as empty.",
     OtherType = "other-type": "A number or boolean is written as text, a whole number as a fraction, or text as a number.",
-    SingleItem = "single-item": "A single item stands for a list of one, or a list of one for a single item.",
+    SingleItem = "single-item": "A single item is written instead of a list, or a list of one instead of a single item.",
     Spelling = "spelling": "A name is spelled differently, such as `warn` for `warning`.",
     Base64 = "base64": "Base64 is unpadded, URL-safe, wrapped, or has a `data:` prefix.",
     LoneSurrogate = "lone-surrogate": "A string has half of a surrogate pair; it is read as U+FFFD.",
@@ -89,7 +89,7 @@ pub struct Tolerated {
 }
 
 impl Tolerated {
-    /// A deviation at a place.
+    /// Creates a deviation at a place.
     #[must_use]
     pub fn new(leniency: Leniency, place: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Lists that are read entry by entry, so that an entry that cannot be read costs only itself.
+//! Lists that are read entry by entry, so that one unreadable entry does not affect the others.
 
 use std::{fmt, marker::PhantomData};
 

@@ -1,9 +1,9 @@
-//! Lenient reading: messages of real peers that do not follow the specification to the letter.
+//! Lenient reading of messages that deviate from the specification.
 //!
-//! A message is read strictly first. Only where that fails is the same text read again, by a deserializer that knows which kind of
-//! value each type wants: it takes `null` for an absent member, `[]` for an empty object, text for a number, and leaves out members
-//! and entries that still do not fit. It returns the value and the list of what it tolerated. [`Leniency`] is the table of all that
-//! is tolerated.
+//! A message is read strictly first. If that fails, the same text is read again by a deserializer that knows which kind of
+//! value each type expects: it reads `null` as an absent member, `[]` as an empty object, and text as a number, and leaves
+//! out members and entries that still do not fit. It returns the value and a list of the deviations. [`Leniency`] lists
+//! every deviation that is tolerated.
 
 mod deserializer;
 mod envelope;

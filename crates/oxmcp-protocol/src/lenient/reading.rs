@@ -22,10 +22,10 @@ pub struct Reading<T> {
 
 /// Reads a value leniently. It is meant for a text that could not be read strictly.
 ///
-/// The text is read at most four times as a whole, whatever is wrong with it.
+/// The attempts together read at most four times the length of the text.
 ///
 /// # Errors
-/// If the text is not JSON, has a name twice, or lacks something that is needed. The error is that of the first attempt.
+/// If the text is not JSON, has a duplicate name, or lacks a required member. The error is that of the first attempt.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<Reading<T>, serde_json::Error> {
     let invalid =
         |message: &dyn std::fmt::Display| <serde_json::Error as serde::de::Error>::custom(message);
@@ -44,7 +44,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<Reading<T>, serde_json::E
         match T::deserialize(Lenient::new(&state, text)) {
             Ok(value) if state.is_final.get() => {
                 drop(value);
-                return Err(invalid(&"a name occurs twice"));
+                return Err(invalid(&"duplicate member"));
             }
             Ok(value) => {
                 attempts.succeeded();

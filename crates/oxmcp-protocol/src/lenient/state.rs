@@ -32,7 +32,7 @@ pub(super) struct State {
     pub(super) tolerated: RefCell<Vec<Tolerated>>,
     /// The number of bytes that repeated attempts may still read.
     budget: Cell<usize>,
-    /// Whether something was found that no repair may hide.
+    /// Whether an error was found that no repair may hide.
     pub(super) is_final: Cell<bool>,
 }
 

@@ -57,7 +57,7 @@ fn empty_arrays_are_empty_objects() {
 }
 
 #[test]
-fn entry_costs_only_itself() {
+fn invalid_entry_is_dropped_alone() {
     let list = r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"},null,5,
         {"name":"c","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes","destructiveHint":"true"},"icons":["x"],"title":["t"]},
         {"inputSchema":{"type":"object"}}],"nextCursor":5}"#;
@@ -86,7 +86,7 @@ fn entry_costs_only_itself() {
 }
 
 #[test]
-fn schemas_are_objects() {
+fn non_object_schemas_are_dropped() {
     let odd = ["null", "true", "5", "\"{}\"", "[1]"];
     for schema in odd {
         let required = format!(r#"{{"tools":[{{"name":"a","inputSchema":{schema}}}]}}"#);
@@ -121,7 +121,7 @@ fn schemas_are_objects() {
 }
 
 #[test]
-fn content_that_does_not_fit_is_kept() {
+fn unexpected_content_is_preserved() {
     let result = r#"{"content":["bare",{"text":"untyped"},{"type":"image","data":"AQI","mimeType":"image/png"},
         {"type":"image","data":"data:image/png;base64,AQ ID","mimeType":"image/png"},{"type":"image","data":"-_-_","mimeType":"i/p"},
         {"type":"audio","data":"!","mimeType":"a/b"},{"type":"image","data":"AQID"},{"type":"text","text":5},
@@ -209,7 +209,7 @@ fn lone_surrogates_become_replacement_characters() {
 }
 
 #[test]
-fn what_is_needed_is_not_invented() {
+fn required_values_are_never_invented() {
     assert!(read::<InitializeResult>(r#"{"capabilities":{}}"#).is_err());
     assert!(read::<crate::types::CallToolParams>(r#"{"name":null}"#).is_err());
     assert!(read::<crate::types::ReadResourceParams>(r#"{"uri":{}}"#).is_err());
@@ -232,7 +232,7 @@ fn duplicate_names_are_refused() {
 }
 
 #[test]
-fn odd_tag_is_left_out() {
+fn unknown_tag_is_omitted() {
     let text = r#"{"mode":[],"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
     let read = read::<crate::types::ElicitParams>(text).unwrap();
     assert!(matches!(read.value, crate::types::ElicitParams::Form(_)));
@@ -278,7 +278,7 @@ fn hostile_lists_are_read_in_bounded_work() {
 }
 
 #[test]
-fn envelopes_are_mended() {
+fn malformed_envelopes_are_repaired() {
     let mended = |message: &str| {
         let (message, tolerated) = mend_message(message.as_bytes())?;
         let names = tolerated.iter().map(|it| it.leniency.name());

@@ -59,22 +59,22 @@ impl Meta {
     /// Marks the result of a tool whose structured content is sent as the member `result` of an object, which revisions before
     /// 2026-07-28 need if the content is not an object. A key of this SDK.
     pub const WRAPPED: &'static str = "dev.oxmcp/wrapped";
-    /// Identifies the changes that a notification reports, if several nodes of a server may notify the same client of one change. A
-    /// key of this SDK.
+    /// Identifies the changes that a notification reports, if several nodes of a server may notify the same client of one
+    /// change. A key of this SDK.
     pub const CHANGES: &'static str = "dev.oxmcp/changes";
     /// The W3C trace state of the caller, which tracing systems add to [`TRACEPARENT`](Self::TRACEPARENT).
     pub const TRACESTATE: &'static str = "tracestate";
     /// The W3C baggage of the caller.
     pub const BAGGAGE: &'static str = "baggage";
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_object().is_none_or(JsonObject::is_empty)
     }
 
-    /// Whether the member is left out when it is written. Received text is not parsed for this: `{}` and `null` count as empty when
-    /// they are read.
+    /// Returns whether the member is left out when it is written. Received text is not parsed for this: `{}` and `null` count
+    /// as empty when they are read.
     #[doc(hidden)]
     pub fn is_absent(&self) -> bool {
         let Some(entries) = &self.0 else {
@@ -105,7 +105,8 @@ impl Meta {
         }
     }
 
-    /// All entries, if there are any. Received metadata that is nested too deeply to be read (more than 100 levels) reads as empty.
+    /// Returns all entries, if there are any. Received metadata that is nested too deeply to be read (more than 100 levels)
+    /// reads as empty.
     #[must_use]
     pub fn as_object(&self) -> Option<&JsonObject> {
         let Entries { raw, map } = self.0.as_deref()?;
@@ -117,7 +118,7 @@ impl Meta {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.as_object()?.get(key)
@@ -125,7 +126,7 @@ impl Meta {
 
     /// Sets the value of a key, and returns the previous value.
     ///
-    /// Keys of your own have a prefix: `com.example/name`. See [`is_valid_key`](Self::is_valid_key).
+    /// Give your own keys a prefix: `com.example/name`. See [`is_valid_key`](Self::is_valid_key).
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
         self.as_object_mut().insert(key.into(), value.into())
     }
@@ -151,7 +152,7 @@ impl Meta {
         self.as_object_mut().remove(key)
     }
 
-    /// All entries, mutable.
+    /// Returns all entries, mutable.
     #[expect(
         clippy::missing_panics_doc,
         reason = "it cannot: the map is set before it is taken"
@@ -164,13 +165,13 @@ impl Meta {
         entries.map.get_mut().expect("it was set the line before")
     }
 
-    /// The token that asks for progress notifications.
+    /// Returns the token that asks for progress notifications.
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         ProgressToken::of(self.get(Self::PROGRESS_TOKEN)?)
     }
 
-    /// The `_meta` of a message that belongs to a subscription.
+    /// Creates the `_meta` of a message that belongs to a subscription.
     #[doc(hidden)]
     #[must_use]
     pub fn of_subscription(id: &RequestId) -> Self {
@@ -183,34 +184,35 @@ impl Meta {
         meta
     }
 
-    /// The id of the `subscriptions/listen` request that a notification belongs to.
+    /// Returns the id of the `subscriptions/listen` request that a notification belongs to.
     #[must_use]
     pub fn subscription_id(&self) -> Option<RequestId> {
         RequestId::of(self.get(Self::SUBSCRIPTION_ID)?)
     }
 
-    /// The W3C `traceparent` of the caller, if it is [valid](Self::is_valid_traceparent).
+    /// Returns the W3C `traceparent` of the caller, if it is [valid](Self::is_valid_traceparent).
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
         let traceparent = self.get(Self::TRACEPARENT)?.as_str()?;
         Self::is_valid_traceparent(traceparent).then_some(traceparent)
     }
 
-    /// The W3C `tracestate` of the caller. It is ignored without a valid `traceparent`, because it means nothing then.
+    /// Returns the W3C `tracestate` of the caller. It is ignored without a valid `traceparent`, because it means nothing then.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.traceparent()?;
         self.get(Self::TRACESTATE)?.as_str()
     }
 
-    /// The W3C `baggage` of the caller.
+    /// Returns the W3C `baggage` of the caller.
     #[must_use]
     pub fn baggage(&self) -> Option<&str> {
         self.get(Self::BAGGAGE)?.as_str()
     }
 
-    /// Whether a text is a [`traceparent`](https://www.w3.org/TR/trace-context/#traceparent-header) of W3C's trace context: a
-    /// version, the ids of a trace and of a span, and flags, in lower-case hexadecimal digits. An invalid one must be ignored.
+    /// Returns whether a text is a [`traceparent`](https://www.w3.org/TR/trace-context/#traceparent-header) of W3C's trace
+    /// context: a version, the ids of a trace and of a span, and flags, in lower-case hexadecimal digits. An invalid one must
+    /// be ignored.
     ///
     /// ```
     /// use oxmcp_protocol::Meta;
@@ -240,8 +242,8 @@ impl Meta {
     }
 
     /// Checks the keys in the `_meta` of a message or a definition: each must be [valid](Self::is_valid_key), and none may be
-    /// [reserved](Self::is_reserved_key) for the protocol unless the protocol defines it. `is_known` tells whether an extension
-    /// defines a key. A `traceparent` must be [valid](Self::is_valid_traceparent).
+    /// [reserved](Self::is_reserved_key) for the protocol unless the protocol defines it. `is_known` returns whether an
+    /// extension defines a key. A `traceparent` must be [valid](Self::is_valid_traceparent).
     ///
     /// # Errors
     /// If a key is not allowed or the `traceparent` is invalid, with the key or value and the reason.
@@ -265,25 +267,24 @@ impl Meta {
             }
             if !Self::is_valid_key(key) {
                 return Err(format!(
-                    "{key:?} is no key of _meta: it is a name, after the domain of its vendor, as in \"com.example/zone\""
+                    "invalid `_meta` key {key:?}; use a name with your domain as prefix, such as \"com.example/zone\""
                 ));
             }
             if Self::is_reserved_key(key) {
                 return Err(format!(
-                    "{key:?} is no key of _meta that the protocol has, and its prefix is the protocol's: use your own, as in \
-                     \"com.example/zone\""
+                    "reserved `_meta` key {key:?}; use a name with your own domain as prefix, such as \"com.example/zone\""
                 ));
             }
         }
         match self.get(Self::TRACEPARENT) {
             Some(it) if !it.as_str().is_some_and(Self::is_valid_traceparent) => {
-                Err(format!("{it} is no traceparent of W3C's trace context"))
+                Err(format!("invalid W3C `traceparent` {it}"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether `key` follows the rules for the names of keys: an optional prefix of dotted labels with a slash, and a
+    /// Returns whether `key` follows the rules for the names of keys: an optional prefix of dotted labels with a slash, and a
     /// name of letters, digits, `-`, `_` and `.`.
     ///
     /// ```
@@ -300,7 +301,7 @@ impl Meta {
         prefix.is_none_or(|prefix| prefix.split('.').all(is_label)) && is_name(name)
     }
 
-    /// Whether `key` belongs to the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`, or it
+    /// Returns whether `key` belongs to the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`, or it
     /// is one of the protocol's keys without a prefix.
     #[must_use]
     pub fn is_reserved_key(key: &str) -> bool {
@@ -395,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_arrived_is_written_as_it_was_until_it_changes() {
+    fn received_meta_is_written_verbatim_until_changed() {
         let mut meta: Meta = serde_json::from_str(r#"{"b":1, "a":{"x":[]}}"#).unwrap();
         assert_eq!(
             serde_json::to_string(&meta).unwrap(),
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_an_object_is_meta() {
+    fn meta_must_be_an_object() {
         assert!(serde_json::from_str::<Meta>("[]").is_err());
         assert!(serde_json::from_str::<Meta>("{}").unwrap().is_absent());
         let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
@@ -420,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn key_names() {
+    fn meta_key_names_are_validated() {
         for good in [
             "a",
             "progressToken",

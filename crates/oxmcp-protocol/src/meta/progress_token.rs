@@ -30,7 +30,8 @@ impl ProgressToken {
         }
     }
 
-    /// The number of one of our own tokens, all of which are numbers: the token itself, or the number that its text spells.
+    /// Returns the number of one of our own tokens, all of which are numbers: the token itself, or the number that its text
+    /// spells.
     #[doc(hidden)]
     #[must_use]
     pub fn own_number(&self) -> Option<i64> {
@@ -40,7 +41,7 @@ impl ProgressToken {
         }
     }
 
-    /// The number, if the token is one.
+    /// Returns the number, if the token is one.
     #[must_use]
     pub fn as_number(&self) -> Option<i64> {
         match self {
@@ -95,7 +96,9 @@ impl<'de> Deserialize<'de> for ProgressToken {
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<ProgressToken, E> {
                 i64::try_from(number)
                     .map(ProgressToken::Number)
-                    .map_err(|_| E::custom("a progress token must fit 64 bits with sign"))
+                    .map_err(|_| {
+                        E::custom("a progress token must fit into a signed 64-bit integer")
+                    })
             }
 
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<ProgressToken, E> {

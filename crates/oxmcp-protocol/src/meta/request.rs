@@ -22,8 +22,8 @@ use crate::{
     },
 };
 
-/// The params of a message, with the members that are needed to serve it. They are found while the message is checked, and are not
-/// copied.
+/// The params of a message, with the members that are needed to serve it. They are found while the message is checked, and are
+/// not copied.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestParams<'a> {
     /// The whole params.
@@ -83,7 +83,7 @@ impl<'a> Params<'a> for RequestParams<'a> {
 }
 
 impl<'a> RequestParams<'a> {
-    /// Params that are not read yet. To construct them costs less than to copy [`UNREAD`](Params::UNREAD).
+    /// Params that are not read yet. Constructing them is cheaper than copying [`UNREAD`](Params::UNREAD).
     #[inline]
     #[must_use]
     pub const fn unread() -> Self {
@@ -136,7 +136,7 @@ impl<'a> RequestParams<'a> {
         Ok(())
     }
 
-    /// The first member of this name, for members that only one reader looks at; for others there is
+    /// Returns the first member of this name, for members that only one reader looks at; for others there is
     /// [`only_member`](Self::only_member).
     #[must_use]
     pub fn first_member(&self, name: &str) -> Option<Text<'a>> {
@@ -145,8 +145,9 @@ impl<'a> RequestParams<'a> {
         Some(value)
     }
 
-    /// The member of this name, if it is the only one. It is meant for the receiver of the params, because intermediaries may have
-    /// read another one of several. Duplicates of `name` are rejected by [`check`](Self::check), which comes first.
+    /// Returns the member of this name, if it is the only one. It is meant for the receiver of the params, because
+    /// intermediaries may have read another one of several. Duplicates of `name` are rejected by [`check`](Self::check), which
+    /// comes first.
     #[must_use]
     pub fn only_member(&self, name: &str) -> Option<Text<'a>> {
         if name == "name" {
@@ -163,7 +164,7 @@ impl<'a> RequestParams<'a> {
     /// [`ErrorCode::INVALID_PARAMS`], if `_meta` is neither an object nor null, or a member whose value is kept here occurs twice.
     pub fn check(&self) -> Result<(), ErrorObject> {
         if let Some(twice) = self.twice.or(self.meta.twice) {
-            let message = format!("{} stands there twice", twice.get());
+            let message = format!("duplicate member {}", twice.get());
             return Err(ErrorObject::invalid_params(message));
         }
         match self.meta.raw {
@@ -245,7 +246,7 @@ impl<'a> RequestMeta<'a> {
         Ok(())
     }
 
-    /// Determines the rules by which the request is served. `served` are the revisions that this side speaks.
+    /// Determines the rules by which the request is served. `served` are the revisions that this side supports.
     ///
     /// # Errors
     /// [`ErrorCode::UNSUPPORTED_PROTOCOL_VERSION`] if the request is made in another revision; [`ErrorCode::INVALID_PARAMS`] if it
@@ -274,13 +275,13 @@ impl<'a> RequestMeta<'a> {
         Ok(Era::Modern(revision))
     }
 
-    /// The revision that the request names, served or not.
+    /// Returns the revision that the request names, served or not.
     #[must_use]
     pub fn version(&self) -> Option<Cow<'a, str>> {
         self.protocol_version?.as_str()
     }
 
-    /// Whether the request has a key that only modern requests have.
+    /// Returns whether the request has a key that only modern requests have.
     pub fn claims_modern(&self) -> bool {
         let keys = [
             self.protocol_version,
@@ -290,8 +291,8 @@ impl<'a> RequestMeta<'a> {
         keys.iter().any(Option::is_some)
     }
 
-    /// Names the keys that a modern request must have and this one lacks, for an error message. For callers that know from another
-    /// source (an HTTP header) that the request is modern.
+    /// Names the keys that a modern request must have and this one lacks, for an error message. For callers that know from
+    /// another source (an HTTP header) that the request is modern.
     pub fn what_is_missing(&self) -> String {
         let version = self.protocol_version.and_then(Text::as_str).is_none();
         let version = version.then(|| format!("`{}` (a string)", Meta::PROTOCOL_VERSION));
@@ -300,25 +301,26 @@ impl<'a> RequestMeta<'a> {
             capabilities.then(|| format!("`{}` (an object)", Meta::CLIENT_CAPABILITIES));
         let missing: Vec<String> = version.into_iter().chain(capabilities).collect();
         format!(
-            "every request of revision {} needs these keys in `_meta`: {}",
+            "requests of revision {} require these keys in `_meta`: {}",
             Revision::LATEST,
             missing.join(" and ")
         )
     }
 
-    /// The `_meta` as received. `None` if there is none.
+    /// Returns the `_meta` as received. `None` if there is none.
     pub fn raw(&self) -> Option<&'a str> {
         self.raw.map(Text::get)
     }
 
-    /// The client info and the client capabilities as raw texts, empty if they are absent. Equal texts mean equal metadata.
+    /// Returns the client info and the client capabilities as raw texts, empty if they are absent. Equal texts mean equal
+    /// metadata.
     #[must_use]
     pub fn identity(&self) -> (&'a str, &'a str) {
         let text = |text: Option<Text<'a>>| text.map_or("", Text::get);
         (text(self.client_info), text(self.client_capabilities))
     }
 
-    /// The implementation and the capabilities of the client that sent a modern request.
+    /// Returns the implementation and the capabilities of the client that sent a modern request.
     ///
     /// # Errors
     /// [`ErrorCode::INVALID_PARAMS`], if one of them does not have the form that the protocol defines.
@@ -334,19 +336,19 @@ impl<'a> RequestMeta<'a> {
         self.client_capabilities.is_some_and(Text::is_object)
     }
 
-    /// The token under which the caller wants to receive progress notifications.
+    /// Returns the token under which the caller wants to receive progress notifications.
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.progress_token?.parse().ok()
     }
 
-    /// Whether the caller sends a `traceparent`.
+    /// Returns whether the caller sends a `traceparent`.
     #[must_use]
     pub fn has_traceparent(&self) -> bool {
         self.traceparent.is_some()
     }
 
-    /// The trace context of the caller, with the valid fields that are present.
+    /// Returns the trace context of the caller, with the valid fields that are present.
     #[must_use]
     pub fn trace_context(&self) -> TraceContext {
         TraceContext::read(|name| match name {
@@ -359,23 +361,23 @@ impl<'a> RequestMeta<'a> {
         })
     }
 
-    /// The least severe level that the caller wants to receive.
+    /// Returns the least severe level that the caller wants to receive.
     ///
     /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`] if there is no such level.
+    /// [`ErrorCode::INVALID_PARAMS`] if the level is unknown.
     pub fn log_level(&self) -> Result<Option<LoggingLevel>, ErrorObject> {
         let level = self.log_level.filter(|level| !level.is_null());
         level.map(|level| parse(Meta::LOG_LEVEL, level)).transpose()
     }
 }
 
-/// The error for a request in a revision that is not served. Its data lists the newest served revisions first.
+/// Returns the error for a request in a revision that is not served. Its data lists the newest served revisions first.
 pub fn unsupported_version(served: &[Revision], requested: &str) -> ErrorObject {
     let mut served = served.to_vec();
     served.sort_unstable_by(|a, b| b.cmp(a));
     let supported: Vec<&str> = served.into_iter().map(Revision::as_str).collect();
     let message = format!(
-        "unsupported protocol version; served are {}",
+        "unsupported protocol version; expected one of {}",
         supported.join(", ")
     );
     ErrorObject::new(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION, message)
@@ -418,7 +420,7 @@ mod tests {
     const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities":{}"#;
 
     #[test]
-    fn a_request_without_a_version_is_legacy() {
+    fn request_without_a_version_is_legacy() {
         for params in [
             "{}",
             r#"{"_meta":{}}"#,
@@ -431,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_all_keys_is_modern() {
+    fn request_with_all_keys_is_modern() {
         let params =
             format!(r#"{{"arguments":{{"_meta":1}},"_meta":{{{VERSION},{CAPABILITIES}}}}}"#);
         let modern = Ok(Era::Modern(Revision::V2026_07_28));
@@ -441,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_reads_no_member_that_stands_there_twice() {
+    fn duplicate_member_is_refused_by_receiver() {
         let params = RequestParams::of(Text::checked(r#"{"uri":"a","name":"b","x":1,"uri":"c"}"#));
         let first = |name| params.first_member(name).map(Text::get);
         let only = |name| params.only_member(name).map(Text::get);
@@ -473,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_refused_with_those_that_are_served() {
+    fn unsupported_version_is_refused_with_supported_ones() {
         for (version, served) in [
             ("1900-01-01", &Revision::ALL[..]),
             ("2025-11-25", &Revision::ALL[..]),
@@ -494,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused() {
+    fn ambiguous_metadata_is_refused() {
         for params in [
             r#"{"_meta":{},"_meta":{}}"#,
             r#"{"_meta":{},"\u005fmeta":{}}"#,
@@ -511,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_keys() {
+    fn other_meta_keys_are_read() {
         let meta_of = meta;
         let meta = meta_of(r#"{"_meta":{"progressToken":"p","io.modelcontextprotocol/logLevel":"notice","traceparent":"00-a","io.modelcontextprotocol/subscriptionId":4}}"#).unwrap();
         assert_eq!(meta.progress_token(), Some("p".into()));
@@ -596,7 +598,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn white_space_changes_nothing(
+        fn whitespace_changes_nothing(
             tokens in message(),
             spaces in collection::vec(sample::select(vec!["", "", "", " ", "\r\n\t"]), 1..40),
         ) {
@@ -609,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_sdk_reads_stands_there_once() {
+    fn duplicate_of_any_member_read_is_refused() {
         let keys = [
             "_meta",
             "name",
@@ -631,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn a_traceparent_that_is_none_is_ignored() {
+    fn invalid_traceparent_is_ignored() {
         let meta = |parent: &str| format!(r#"{{"_meta":{{"traceparent":"{parent}"}}}}"#);
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let span = "00f067aa0ba902b7";
@@ -655,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_order_of_a_message_means_what_any_other_means() {
+    fn usual_member_order_means_the_same_as_others() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deep = |arguments: &str| format!(r#"{{"name":"add","arguments":{arguments}}}"#);
         let params = [
@@ -689,11 +691,11 @@ mod tests {
         assert!(said(spaced).starts_with("7 tools/call"));
         assert!(said(r#"{"jsonrpc":"2.0","id": 7,"method":"x"}"#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2\u002e0","id":7,"method":"x"}"#).starts_with("7 x"));
-        assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("twice"));
-        assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("twice"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"x"}"#).contains("duplicate"));
+        assert!(said(r#"{"jsonrpc":"2.0","id":7,"result":{},"result":{}}"#).contains("duplicate"));
         let error = r#""error":{"code":1,"message":"a"}"#;
         let errors = format!(r#"{{"jsonrpc":"2.0","id":7,{error},{error}}}"#);
-        assert!(said(&errors).contains("twice"));
+        assert!(said(&errors).contains("duplicate"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7,"method":"x"} "#).starts_with("7 x"));
         assert!(said(r#"{"jsonrpc":"2.0"}"#).contains("missing"));
         assert!(said(r#"{"jsonrpc":"2.0","id":7"#).starts_with("Err"));

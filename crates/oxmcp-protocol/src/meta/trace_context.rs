@@ -14,8 +14,8 @@ const MAX_TRACESTATE_MEMBERS: usize = 32;
 /// The position of a request in a distributed trace, and the data that is propagated with it: the [`traceparent` and
 /// `tracestate`](https://www.w3.org/TR/trace-context/) and the [`baggage`](https://www.w3.org/TR/baggage/) of W3C.
 ///
-/// It holds only valid fields: malformed ones are left out, as W3C requires, and a `tracestate` is kept only with the `traceparent`
-/// to which it belongs.
+/// It holds only valid fields: malformed ones are left out, as W3C requires, and a `tracestate` is kept only with the
+/// `traceparent` to which it belongs.
 ///
 /// ```
 /// use oxmcp_protocol::TraceContext;
@@ -51,38 +51,38 @@ impl TraceContext {
         }
     }
 
-    /// The ids of the trace and of the span that made the request, and whether it is sampled.
+    /// Returns the ids of the trace and of the span that made the request, and whether it is sampled.
     #[must_use]
     pub fn traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref()
     }
 
-    /// The data that tracing systems add to the `traceparent`.
+    /// Returns the data that tracing systems add to the `traceparent`.
     #[must_use]
     pub fn tracestate(&self) -> Option<&str> {
         self.tracestate.as_deref()
     }
 
-    /// The properties that the program that began the trace propagates to all participants.
+    /// Returns the properties that the program that began the trace propagates to all participants.
     #[must_use]
     pub fn baggage(&self) -> Option<&str> {
         self.baggage.as_deref()
     }
 
-    /// The id of the trace: the second part of the `traceparent`.
+    /// Returns the id of the trace: the second part of the `traceparent`.
     #[must_use]
     pub fn trace_id(&self) -> Option<&str> {
         self.traceparent()?.split('-').nth(1)
     }
 
-    /// Whether there are no fields.
+    /// Returns whether there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.traceparent.is_none() && self.baggage.is_none()
     }
 
-    /// Completes the context with fields of another: with its parent, if there is none here, and with those members of its baggage
-    /// whose names are absent here.
+    /// Completes the context with fields of another: with its parent, if this context has none, and with those members of its
+    /// baggage whose names are absent here.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let (traceparent, tracestate) = match self.traceparent {
@@ -100,7 +100,7 @@ impl TraceContext {
         }
     }
 
-    /// The context without its parent, with only the baggage.
+    /// Returns the context without its parent, with only the baggage.
     #[must_use]
     pub fn without_parent(self) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl TraceContext {
         }
     }
 
-    /// The name and the value of each field.
+    /// Returns the name and the value of each field.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let fields = [
             (Meta::TRACEPARENT, self.traceparent()),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out() {
+    fn malformed_trace_context_is_omitted() {
         let long = format!("a={}", "x".repeat(MAX_BAGGAGE_BYTES));
         let members = vec!["a=1"; MAX_TRACESTATE_MEMBERS + 1].join(",");
         for (name, value, is_kept) in [
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_does_not_say_is_taken_from_another() {
+    fn missing_trace_context_is_inherited() {
         let read = |fields: &[(&str, &str)]| fields.iter().copied().collect::<TraceContext>();
         let other = PARENT.replace("b7ad", "0001");
         let (parent, state) = (("traceparent", PARENT), ("tracestate", "a=1"));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_joined_baggage_has_a_bound() {
+    fn joined_baggage_is_bounded() {
         let long = format!("a={}", "x".repeat(MAX_BAGGAGE_BYTES - 8));
         let joined = join_baggage(&long, "long=12345,b=1,c=2");
         assert_eq!(joined, format!("{long},b=1"));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tracestate_without_its_parent_means_nothing() {
+    fn tracestate_without_traceparent_is_ignored() {
         assert_eq!(fields(&[("tracestate", "a=1")]), []);
         let baggage = fields(&[("tracestate", "a=1"), ("baggage", "b=2")]);
         assert_eq!(baggage, [("baggage", "b=2".to_owned())]);

@@ -39,7 +39,7 @@ type Request = (&'static str, Meta, Box<RawValue>);
 type Missing = (&'static str, &'static str, ClientCapabilities);
 
 impl InputRequest {
-    /// The message for the user. Empty for input requests other than elicitations.
+    /// Returns the message for the user. Empty for input requests other than elicitations.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -71,8 +71,8 @@ impl InputRequest {
         }
     }
 
-    /// Removes an optional part that needs a capability which the client did not declare: the context of other servers for a model,
-    /// if the client lacks `sampling.context`. Revisions that have no such capability do not require it.
+    /// Removes an optional part that needs a capability which the client did not declare: the context of other servers for a
+    /// model, if the client lacks `sampling.context`. Revisions that have no such capability do not require it.
     pub fn fit_capabilities(&mut self, capabilities: &ClientCapabilities, revision: Revision) {
         if let Self::CreateMessage(params) = self
             && revision.has_sampling_tools()
@@ -84,8 +84,8 @@ impl InputRequest {
         }
     }
 
-    /// The error for a client that did not declare the capability to answer, or whose revision lacks it. `None` if the client can
-    /// answer, or if the kind of input request is unknown.
+    /// Returns the error for a client that did not declare the capability to answer, or whose revision lacks it. `None` if the
+    /// client can answer, or if the kind of input request is unknown.
     #[must_use]
     pub fn missing_capability(
         &self,
@@ -105,7 +105,7 @@ impl InputRequest {
         let message = if name == "elicitation" && !revision.has_elicitation() {
             format!("the client cannot {action}: revision {revision} has no elicitation")
         } else if name == "elicitation.url" && !revision.has_elicitation_modes() {
-            format!("the client cannot {action}: revision {revision} has no such elicitation")
+            format!("the client cannot {action}: revision {revision} has no URL elicitation")
         } else {
             format!("the client cannot {action}: it did not declare the capability {name:?}")
         };
@@ -114,20 +114,20 @@ impl InputRequest {
         Some(error.with_data(MissingClientCapabilityData::new(needed)))
     }
 
-    /// Rejects input requests that no client would answer: one of an unknown kind, a URL that is not allowed, or a conversation
-    /// with a model from which a tool result is missing.
+    /// Checks that a client can answer the input request.
     ///
     /// # Errors
-    /// If the input request is such a one, with a description of the problem.
+    /// If its kind is unknown, its URL is not allowed, or its conversation with a model lacks a tool result, with a description
+    /// of the problem.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Elicit(ElicitParams::Url(params)) => params
                 .check_url()
-                .map_err(|wrong| format!("the user cannot be sent to {:?}: {wrong}", params.url)),
+                .map_err(|wrong| format!("cannot send the user to {:?}: {wrong}", params.url)),
             Self::CreateMessage(params) => params.check_tool_results(),
             Self::Elicit(ElicitParams::Form(_)) | Self::ListRoots(_) => Ok(()),
             Self::Elicit(ElicitParams::Unknown(_)) | Self::Unknown { .. } => Err(format!(
-                "clients can be asked by elicitation (a form or a URL), sampling and roots, and this is none of them: {}",
+                "unsupported input request {}; use elicitation (a form or a URL), sampling or roots",
                 self.method()
             )),
         }

@@ -1,4 +1,4 @@
-//! Input requests of a server to its client, and the result that carries them in place of a final result (2026-07-28 and later).
+//! Input requests of a server to its client, and the result that carries them instead of a final result (2026-07-28 and later).
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
@@ -38,7 +38,7 @@ pub enum InputRequest {
 }
 
 impl InputRequest {
-    /// The method of the request.
+    /// Returns the method of the request.
     #[must_use]
     pub fn method(&self) -> &str {
         match self {
@@ -49,7 +49,7 @@ impl InputRequest {
         }
     }
 
-    /// The input request as JSON. Its serialization code is compiled once, in this crate.
+    /// Returns the input request as JSON. Its serialization code is compiled once, in this crate.
     #[doc(hidden)]
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
@@ -152,7 +152,7 @@ impl<'a> RawInputRequired<'a> {
     pub fn read(result: &'a str) -> Result<Self, String> {
         let asked: Self = serde_json::from_str(result).map_err(|error| error.to_string())?;
         if asked.input_requests.is_none() && asked.request_state.is_none() {
-            return Err("it holds neither inputRequests nor requestState".into());
+            return Err("it has neither inputRequests nor requestState".into());
         }
         if asked
             .request_state
@@ -163,14 +163,14 @@ impl<'a> RawInputRequired<'a> {
         Ok(asked)
     }
 
-    /// The input requests, by their keys. `None` if there are none.
+    /// Returns the input requests, by their keys. `None` if there are none.
     #[must_use]
     pub fn inputs(self) -> Option<OrderedMap<RawInputRequest<'a>>> {
         self.input_requests.filter(|inputs| !inputs.is_empty())
     }
 }
 
-/// The params for a retry of a request, with new answers and state in place of those of the earlier attempt.
+/// Returns the params for a retry of a request, with new answers and state instead of those of the earlier attempt.
 ///
 /// # Errors
 /// If the answers cannot be serialized as JSON.
@@ -208,13 +208,13 @@ pub fn with_input_responses(
 }
 
 impl InputRequiredResult {
-    /// A result without input requests.
+    /// Creates a result without input requests.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an input request, under a key of its own.
+    /// Adds an input request under its key.
     #[must_use]
     pub fn with_input_request(
         mut self,
@@ -228,7 +228,7 @@ impl InputRequiredResult {
 }
 
 setters!(InputRequiredResult {
-    /// Sets the state, which the client is to return unchanged. A client can read and change it all the same.
+    /// Sets the state, which the client should return unchanged. Do not trust it: a client can read and change it.
     with_request_state => request_state: String,
 });
 
@@ -238,7 +238,7 @@ mod tests {
     use crate::mrtr::responses::InputResponse;
 
     #[test]
-    fn answers_stand_beside_the_params_and_replace_earlier_ones() {
+    fn answers_join_params_and_replace_earlier_ones() {
         let params = r#"{"name":"t", "requestState":"old","arguments":{"inputResponses":1},"inputResponses":{}}"#;
         let again = |answers: Option<&InputResponses>, state: Option<&str>| {
             let state = state.map(|state| RawValue::from_string(state.into()).unwrap());
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_nothing_is_no_question() {
+    fn result_without_input_requests_is_invalid() {
         for (result, wrong) in [
             ("{}", "neither"),
             (r#"{"inputRequests":null}"#, "neither"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_keep_their_order_and_what_is_unknown() {
+    fn requests_keep_order_and_unknown_members() {
         let text = r#"{"inputRequests":{"b":{"method":"roots/list"},"a":{"method":"x/y","params":{"z": 1}}}}"#;
         let result: InputRequiredResult = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&result).unwrap(), text);

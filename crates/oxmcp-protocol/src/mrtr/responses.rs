@@ -14,7 +14,7 @@ pub type InputResponses = OrderedMap<InputResponse>;
 pub struct InputResponse(Box<RawValue>);
 
 impl InputResponse {
-    /// A response: an [`ElicitResult`](crate::types::elicitation::params::ElicitResult), a
+    /// Creates a response: an [`ElicitResult`](crate::types::elicitation::params::ElicitResult), a
     /// [`CreateMessageResult`](crate::types::sampling::CreateMessageResult), a
     /// [`ListRootsResult`](crate::types::roots::ListRootsResult), or the result that an extension defines.
     ///
@@ -32,7 +32,7 @@ impl InputResponse {
         serde_json::from_str(self.0.get())
     }
 
-    /// The response as raw JSON.
+    /// Returns the response as raw JSON.
     #[must_use]
     pub fn get(&self) -> &RawValue {
         &self.0

@@ -29,9 +29,9 @@ use crate::{
     },
 };
 
-/// Implements `HasMeta::write`, `HasMeta::read` and `HasMeta::read_leniently`. Expanded for each type, they are compiled once, in this crate; as
-/// provided methods of the trait they would be compiled again in each crate that uses them, with all of the serde code
-/// below them.
+/// Implements `HasMeta::write`, `HasMeta::read` and `HasMeta::read_leniently`. Expanded for each type, they are compiled once,
+/// in this crate; as provided methods of the trait they would be compiled again in each crate that uses them, with all of
+/// the serde code below them.
 macro_rules! compile_json_here {
     () => {
         fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
@@ -145,7 +145,7 @@ impl HasMeta for TaskPayload {
 
 /// Appends `result` in the form of revision `to`. `server_info` is the JSON of this side's
 /// [`Implementation`](crate::types::lifecycle::Implementation), for modern peers; an entry in the result's own `_meta`
-/// has precedence.
+/// takes precedence.
 ///
 /// The result is projected, and its `_meta` is moved out of it.
 ///
@@ -208,7 +208,7 @@ pub(crate) fn append_members(
     write(out)?;
     let members = out.get(joint..).unwrap_or_default();
     if members.first() != Some(&b'{') {
-        return Err(serde_json::Error::custom("it is no object"));
+        return Err(serde_json::Error::custom("expected an object"));
     }
     let empty = members.get(1..).unwrap_or_default().trim_ascii_start() == b"}";
     if first || empty {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn results_by_era() {
+    fn results_are_encoded_for_each_era() {
         let text = || CallToolResult::text("4");
         let content = r#""content":[{"type":"text","text":"4"}]}"#;
         assert_eq!(encoded(text(), LEGACY, Some("{}")), format!("{{{content}"));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_keeps_its_own_meta() {
+    fn result_keeps_its_own_meta() {
         let with_meta = |meta: Meta| {
             let result = EmptyResult {
                 meta,
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_leaves_nothing_behind() {
+    fn failed_encoding_leaves_no_bytes() {
         let mut payload = TaskPayload::from(serde_json::value::to_raw_value(&3).unwrap());
         let mut out = b"before".to_vec();
         let error = encode_result(&mut out, &mut payload, MODERN, Some("{}")).unwrap_err();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn result_types() {
+    fn result_type_depends_on_the_revision() {
         for (text, expected) in [
             (r#"{"content":[{"resultType":"x"}]}"#, ResultType::Complete),
             (r#"{"resultType":"complete"}"#, ResultType::Complete),
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_completions_are_cut_off() {
+    fn excess_completions_are_truncated() {
         let many = Completion::new((0..101).map(|n| n.to_string()));
         let text = encoded(CompleteResult::from(many), LEGACY, None);
         let completion: CompleteResult = serde_json::from_str(&text).unwrap();

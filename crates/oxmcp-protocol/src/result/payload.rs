@@ -14,8 +14,8 @@ use crate::{
 
 /// The payload of a message: the params or the result of a method.
 ///
-/// It is implemented for the params and results of the protocol. Types of your own, for the methods of an extension, need
-/// nothing but `impl Payload for Mine {}`. They must serialize to JSON objects.
+/// It is implemented for the params and results of the protocol. For the methods of an extension, write
+/// `impl Payload for Mine {}` for your own types, which must serialize to JSON objects.
 ///
 /// ```
 /// use oxmcp_protocol::Payload;
@@ -40,7 +40,7 @@ pub trait Payload: Serialize + Send + Sync {
     /// Reads the payload from JSON.
     ///
     /// # Errors
-    /// If the JSON is not that of the type.
+    /// If the JSON does not fit the type.
     fn from_json(json: &str) -> serde_json::Result<Self>
     where
         Self: DeserializeOwned,
@@ -158,7 +158,7 @@ fn append_written(
     })
 }
 
-/// Whether the `resultType` of a result is `name`.
+/// Returns whether the `resultType` of a result is `name`.
 #[must_use]
 pub fn has_result_type(result: Text<'_>, name: &str) -> bool {
     let mut members = result.members();

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_says_where_it_is_or_is_refused() {
+    fn part_position_is_representable_or_refused() {
         let last = (1_usize << 31) - 1;
         for range in [1..2, 1..last, last - 2..last] {
             for plain in [false, true] {

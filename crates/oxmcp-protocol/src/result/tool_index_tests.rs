@@ -74,7 +74,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_text_beside_much_else_takes_no_more_room_than_it_needs() {
+fn long_text_needs_no_excess_memory() {
     let read = |structured: &str| {
         let text = "0123456789".repeat(100);
         let json = format!(
@@ -92,7 +92,7 @@ fn a_long_text_beside_much_else_takes_no_more_room_than_it_needs() {
 }
 
 #[test]
-fn the_common_results_are_plain() {
+fn common_results_are_plain() {
     for json in [
         r#"{"content":[{"type":"text","text":"4"}]}"#,
         r#"{"resultType":"complete","content":[{"text":"a\nb","type":"text"}],"isError":true}"#,

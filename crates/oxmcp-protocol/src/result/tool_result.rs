@@ -71,7 +71,7 @@ mod tests {
     use crate::types::content::{ImageContent, TextContent};
 
     #[test]
-    fn it_is_written_as_it_is_serialized() {
+    fn direct_writing_equals_serialization() {
         let plain = CallToolResult::text("a \"quote\"\n");
         let mut rich = CallToolResult::error("wrong");
         let mut text = TextContent::new("with meta");

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     result::payload::Payload,
-    revision::version::Revision,
+    revision::version::{Revision, Revisions, in_revisions},
     types::{
         base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},
         completion::{CompleteParams, CompleteResult},
@@ -57,7 +57,7 @@ impl MultiRoundTrip for CallTool {}
 impl MultiRoundTrip for GetPrompt {}
 impl MultiRoundTrip for ReadResource {}
 
-/// A kind of request whose result says for how long it may be cached.
+/// A kind of request whose result states how long it may be cached.
 ///
 /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
 pub trait Cacheable: Method {}
@@ -191,10 +191,8 @@ notifications! {
 pub struct Row {
     /// The name on the wire.
     pub name: &'static str,
-    /// The first revision that has the method.
-    pub since: Revision,
-    /// The last revision that has the method.
-    pub until: Revision,
+    /// The revisions that have the method.
+    revisions: Revisions,
     /// The member of the params that names the subject of the request, if there is one: over HTTP the header `Mcp-Name`
     /// repeats it, from 2026-07-28 on.
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-request-headers).
@@ -208,19 +206,18 @@ pub struct Row {
 }
 
 impl Row {
-    const fn request<M: Method>(since: Revision, until: Revision) -> Self {
-        Self::new(M::NAME, since, until)
+    const fn request<M: Method>(revisions: Revisions) -> Self {
+        Self::new(M::NAME, revisions)
     }
 
-    const fn notification<N: Notification>(since: Revision, until: Revision) -> Self {
-        Self::new(N::NAME, since, until)
+    const fn notification<N: Notification>(revisions: Revisions) -> Self {
+        Self::new(N::NAME, revisions)
     }
 
-    const fn new(name: &'static str, since: Revision, until: Revision) -> Self {
+    const fn new(name: &'static str, revisions: Revisions) -> Self {
         Self {
             name,
-            since,
-            until,
+            revisions,
             named: None,
             repeatable: false,
             changes_session: false,
@@ -242,10 +239,10 @@ impl Row {
         self
     }
 
-    /// Whether a revision has the method.
+    /// Returns whether a revision has the method.
     #[must_use]
-    pub fn is_in(&self, revision: Revision) -> bool {
-        (self.since..=self.until).contains(&revision)
+    pub const fn is_in(&self, revision: Revision) -> bool {
+        self.revisions.has(revision)
     }
 }
 
@@ -264,99 +261,94 @@ pub fn find(table: &'static [Row], name: &str) -> Option<&'static Row> {
     table.iter().find(|row| row.name == name)
 }
 
-/// Whether a revision has a method.
+/// Returns whether a revision has a method.
 #[must_use]
 pub fn is_in(table: &'static [Row], name: &str, revision: Revision) -> bool {
     find(table, name).is_some_and(|row| row.is_in(revision))
 }
 
-const FIRST: Revision = Revision::V2024_11_05;
-const ELICITATION: Revision = Revision::V2025_06_18;
-const TASKS: Revision = Revision::V2025_11_25;
-const LEGACY: Revision = Revision::LATEST_LEGACY;
-const MODERN: Revision = Revision::V2026_07_28;
-const LATEST: Revision = Revision::LATEST;
+// The columns are the revisions in their order: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
 
 /// The requests that clients send, the frequent ones first.
 pub const REQUESTS_TO_SERVER: &[Row] = &[
-    Row::request::<CallTool>(FIRST, LATEST).named("name"),
-    Row::request::<ListTools>(FIRST, LATEST).repeatable(),
-    Row::request::<ReadResource>(FIRST, LATEST)
+    Row::request::<CallTool>(in_revisions!(x x x x x)).named("name"),
+    Row::request::<ListTools>(in_revisions!(x x x x x)).repeatable(),
+    Row::request::<ReadResource>(in_revisions!(x x x x x))
         .named("uri")
         .repeatable(),
-    Row::request::<ListResources>(FIRST, LATEST).repeatable(),
-    Row::request::<ListResourceTemplates>(FIRST, LATEST).repeatable(),
-    Row::request::<GetPrompt>(FIRST, LATEST)
+    Row::request::<ListResources>(in_revisions!(x x x x x)).repeatable(),
+    Row::request::<ListResourceTemplates>(in_revisions!(x x x x x)).repeatable(),
+    Row::request::<GetPrompt>(in_revisions!(x x x x x))
         .named("name")
         .repeatable(),
-    Row::request::<ListPrompts>(FIRST, LATEST).repeatable(),
-    Row::request::<Complete>(FIRST, LATEST).repeatable(),
-    Row::request::<Ping>(FIRST, LEGACY).repeatable(),
-    Row::request::<Initialize>(FIRST, LEGACY).changes_session(),
-    Row::request::<Discover>(MODERN, LATEST),
-    Row::request::<Listen>(MODERN, LATEST),
-    Row::request::<SetLevel>(FIRST, LEGACY)
+    Row::request::<ListPrompts>(in_revisions!(x x x x x)).repeatable(),
+    Row::request::<Complete>(in_revisions!(x x x x x)).repeatable(),
+    Row::request::<Ping>(in_revisions!(x x x x _)).repeatable(),
+    Row::request::<Initialize>(in_revisions!(x x x x _)).changes_session(),
+    Row::request::<Discover>(in_revisions!(_ _ _ _ x)),
+    Row::request::<Listen>(in_revisions!(_ _ _ _ x)),
+    Row::request::<SetLevel>(in_revisions!(x x x x _))
         .repeatable()
         .changes_session(),
-    Row::request::<Subscribe>(FIRST, LEGACY)
+    Row::request::<Subscribe>(in_revisions!(x x x x _))
         .repeatable()
         .changes_session(),
-    Row::request::<Unsubscribe>(FIRST, LEGACY)
+    Row::request::<Unsubscribe>(in_revisions!(x x x x _))
         .repeatable()
         .changes_session(),
-    Row::request::<GetTask>(TASKS, TASKS),
-    Row::request::<GetTaskPayload>(TASKS, TASKS),
-    Row::request::<CancelTask>(TASKS, TASKS),
-    Row::request::<ListTasks>(TASKS, TASKS),
+    Row::request::<GetTask>(in_revisions!(_ _ _ x _)),
+    Row::request::<GetTaskPayload>(in_revisions!(_ _ _ x _)),
+    Row::request::<CancelTask>(in_revisions!(_ _ _ x _)),
+    Row::request::<ListTasks>(in_revisions!(_ _ _ x _)),
 ];
 
 /// The requests that servers send. Modern servers send none: they use
 /// [`InputRequest`](crate::mrtr::requests::InputRequest)s.
 pub const REQUESTS_TO_CLIENT: &[Row] = &[
-    Row::request::<CreateMessage>(FIRST, LEGACY),
-    Row::request::<Elicit>(ELICITATION, LEGACY),
-    Row::request::<ListRoots>(FIRST, LEGACY),
-    Row::request::<Ping>(FIRST, LEGACY),
-    Row::request::<GetTask>(TASKS, TASKS),
-    Row::request::<GetTaskPayload>(TASKS, TASKS),
-    Row::request::<CancelTask>(TASKS, TASKS),
-    Row::request::<ListTasks>(TASKS, TASKS),
+    Row::request::<CreateMessage>(in_revisions!(x x x x _)),
+    Row::request::<Elicit>(in_revisions!(_ _ x x _)),
+    Row::request::<ListRoots>(in_revisions!(x x x x _)),
+    Row::request::<Ping>(in_revisions!(x x x x _)),
+    Row::request::<GetTask>(in_revisions!(_ _ _ x _)),
+    Row::request::<GetTaskPayload>(in_revisions!(_ _ _ x _)),
+    Row::request::<CancelTask>(in_revisions!(_ _ _ x _)),
+    Row::request::<ListTasks>(in_revisions!(_ _ _ x _)),
 ];
 
 /// The methods of the [`InputRequest`](crate::mrtr::requests::InputRequest)s that modern servers send within the result
 /// of a request.
 pub const INPUT_REQUESTS: &[Row] = &[
-    Row::request::<CreateMessage>(MODERN, LATEST),
-    Row::request::<Elicit>(MODERN, LATEST),
-    Row::request::<ListRoots>(MODERN, LATEST),
+    Row::request::<CreateMessage>(in_revisions!(_ _ _ _ x)),
+    Row::request::<Elicit>(in_revisions!(_ _ _ _ x)),
+    Row::request::<ListRoots>(in_revisions!(_ _ _ _ x)),
 ];
 
 /// The requests whose results may ask the client for input.
 pub const MULTI_ROUND_TRIP: &[Row] = &[
-    Row::request::<CallTool>(MODERN, LATEST),
-    Row::request::<GetPrompt>(MODERN, LATEST),
-    Row::request::<ReadResource>(MODERN, LATEST),
+    Row::request::<CallTool>(in_revisions!(_ _ _ _ x)),
+    Row::request::<GetPrompt>(in_revisions!(_ _ _ _ x)),
+    Row::request::<ReadResource>(in_revisions!(_ _ _ _ x)),
 ];
 
 /// The notifications that clients send.
 pub const NOTIFICATIONS_TO_SERVER: &[Row] = &[
-    Row::notification::<Cancelled>(FIRST, LATEST),
-    Row::notification::<Progress>(FIRST, LEGACY),
-    Row::notification::<Initialized>(FIRST, LEGACY).changes_session(),
-    Row::notification::<RootsListChanged>(FIRST, LEGACY),
-    Row::notification::<TaskStatusChanged>(TASKS, TASKS),
+    Row::notification::<Cancelled>(in_revisions!(x x x x x)),
+    Row::notification::<Progress>(in_revisions!(x x x x _)),
+    Row::notification::<Initialized>(in_revisions!(x x x x _)).changes_session(),
+    Row::notification::<RootsListChanged>(in_revisions!(x x x x _)),
+    Row::notification::<TaskStatusChanged>(in_revisions!(_ _ _ x _)),
 ];
 
 /// The notifications that servers send.
 pub const NOTIFICATIONS_TO_CLIENT: &[Row] = &[
-    Row::notification::<Progress>(FIRST, LATEST),
-    Row::notification::<LoggingMessage>(FIRST, LATEST),
-    Row::notification::<ResourceUpdated>(FIRST, LATEST),
-    Row::notification::<ResourceListChanged>(FIRST, LATEST),
-    Row::notification::<ToolListChanged>(FIRST, LATEST),
-    Row::notification::<PromptListChanged>(FIRST, LATEST),
-    Row::notification::<Cancelled>(FIRST, LATEST),
-    Row::notification::<SubscriptionsAcknowledged>(MODERN, LATEST),
-    Row::notification::<ElicitationComplete>(TASKS, TASKS),
-    Row::notification::<TaskStatusChanged>(TASKS, TASKS),
+    Row::notification::<Progress>(in_revisions!(x x x x x)),
+    Row::notification::<LoggingMessage>(in_revisions!(x x x x x)),
+    Row::notification::<ResourceUpdated>(in_revisions!(x x x x x)),
+    Row::notification::<ResourceListChanged>(in_revisions!(x x x x x)),
+    Row::notification::<ToolListChanged>(in_revisions!(x x x x x)),
+    Row::notification::<PromptListChanged>(in_revisions!(x x x x x)),
+    Row::notification::<Cancelled>(in_revisions!(x x x x x)),
+    Row::notification::<SubscriptionsAcknowledged>(in_revisions!(_ _ _ _ x)),
+    Row::notification::<ElicitationComplete>(in_revisions!(_ _ _ x _)),
+    Row::notification::<TaskStatusChanged>(in_revisions!(_ _ _ x _)),
 ];

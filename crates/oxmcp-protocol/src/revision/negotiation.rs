@@ -1,4 +1,4 @@
-//! Negotiation: the choice of the revision for a server, as pure functions.
+//! Negotiation of the revision with a server, as pure functions.
 //! See [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), and the rules for
 //! [stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio#backward-compatibility) and for
 //! [HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#backward-compatibility).
@@ -18,7 +18,7 @@ pub enum ProbeOutcome {
     AskAgain(Revision),
     /// The server is legacy: open a session with `initialize`.
     Legacy,
-    /// The response tells neither, or there is no common revision. The user must see the error.
+    /// The response shows neither, or the server and client have no common revision. The user must see the error.
     Surface,
 }
 
@@ -67,15 +67,15 @@ pub fn on_error<'a>(error: impl Into<ProbeFailure<'a>>, ours: &[Revision]) -> Pr
     }
 }
 
-/// Whether an HTTP status tells nothing about the revisions of the server, whatever the body says: it concerns the
-/// caller or the rate of calls, or comes from a proxy. A redirection that was not followed leads to another server.
+/// Whether an HTTP status shows nothing about the revisions of the server, whatever the body is: it concerns the caller or
+/// the rate of calls, or comes from a proxy. A redirection that was not followed leads to another server.
 fn is_inconclusive(status: u16) -> bool {
     // Credentials, payment, and requests to retry later.
     const OF_THE_CALLER: [u16; 7] = [401, 402, 403, 407, 408, 425, 429];
     OF_THE_CALLER.contains(&status) || !matches!(status, 200..=299 | 400..=499)
 }
 
-/// Whether an error is the server's own response to the request, even if it is no JSON-RPC error.
+/// Returns whether an error is the server's own response to the request, even if it is not a JSON-RPC error.
 pub fn is_answer<'a>(error: impl Into<ProbeFailure<'a>>) -> bool {
     let error = error.into();
     match error.http_status {

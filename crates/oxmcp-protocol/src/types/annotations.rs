@@ -79,7 +79,7 @@ pub struct Icon {
 }
 
 impl Icon {
-    /// An icon for all sizes and themes.
+    /// Creates an icon for all sizes and themes.
     #[must_use]
     pub fn new(src: impl Into<String>) -> Self {
         Self {
@@ -88,8 +88,8 @@ impl Icon {
         }
     }
 
-    /// Checks that the icon is fetched from the web or embedded in its URI. Other schemes reach files, programs or networks of the
-    /// application that displays the icon, and icons come from servers that need not be trusted.
+    /// Checks that the icon is fetched from the web or embedded in its URI. Other schemes reach files, programs or networks of
+    /// the application that displays the icon, and icons come from servers that need not be trusted.
     ///
     /// ```
     /// use oxmcp_protocol::Icon;
@@ -99,7 +99,8 @@ impl Icon {
     /// ```
     ///
     /// # Errors
-    /// If the URI has another scheme or none, or is a URL with characters that no URL may have, with a description of the problem.
+    /// If the URI has another scheme or none, or is a URL with characters that no URL may have, with a description of the
+    /// problem.
     pub fn check(&self) -> Result<(), String> {
         let scheme = self.src.split_once(':').map_or("", |(scheme, _)| scheme);
         let is = |name: &str| scheme.eq_ignore_ascii_case(name);
@@ -112,11 +113,11 @@ impl Icon {
                 Err(wrong) => wrong,
             }
         } else {
-            "its URL scheme is not supported".to_owned()
+            "unsupported URL scheme for an icon".to_owned()
         };
         let shown: String = self.src.chars().take(64).collect();
         Err(format!(
-            "invalid icon {shown:?}: {wrong}; an icon is a URL of https or http, or a data: URI"
+            "invalid icon {shown:?}: {wrong}; expected an `https:`, `http:` or `data:` URI"
         ))
     }
 }

@@ -50,7 +50,7 @@ pub struct CancelledParams {
 }
 
 impl CancelledParams {
-    /// The params that cancel the request with this id.
+    /// Creates the params that cancel the request with this id.
     #[must_use]
     pub fn new(request_id: impl Into<RequestId>) -> Self {
         Self {

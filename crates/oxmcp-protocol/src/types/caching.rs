@@ -21,7 +21,7 @@ pub enum CacheScope {
 }
 
 impl CacheScope {
-    /// Whether all callers may share the result.
+    /// Returns whether all callers may share the result.
     #[must_use]
     pub const fn is_public(self) -> bool {
         match self {
@@ -51,7 +51,7 @@ pub struct CacheHint {
 }
 
 impl CacheHint {
-    /// The hint for a result that does not depend on the caller.
+    /// Creates the hint for a result that does not depend on the caller.
     #[must_use]
     pub const fn public(ttl: Duration) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl CacheHint {
         }
     }
 
-    /// The hint for a result that only its caller may use.
+    /// Creates the hint for a result that only its caller may use.
     #[must_use]
     pub const fn private(ttl: Duration) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl CacheHint {
         }
     }
 
-    /// The time to live as the result carries it, in milliseconds.
+    /// Returns the time to live as the result carries it, in milliseconds.
     #[must_use]
     pub fn ttl_ms(&self) -> u64 {
         // Larger integers are not exact in the languages of some clients.
@@ -119,7 +119,7 @@ mod tests {
     use crate::types::tools::ListToolsResult;
 
     #[test]
-    fn odd_hints_read_as_the_careful_ones() {
+    fn unknown_cache_hints_read_as_the_strictest() {
         let text = r#"{"tools":[],"ttlMs":-5,"cacheScope":"galactic"}"#;
         let page: ListToolsResult = serde_json::from_str(text).unwrap();
         assert_eq!(page.ttl_ms, Some(0));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_result_says_of_itself_is_found_without_parsing_it() {
+    fn cache_hints_are_found_without_parsing_the_result() {
         let peek = |text| peek_freshness(Text::checked(text));
         assert_eq!(peek(r#"{"tools":[{"ttlMs":5}]}"#), Freshness::default());
         let hint = r#"{"cacheScope":"public","tools":[],"ttlMs":1500}"#;

@@ -95,13 +95,13 @@ pub struct ElicitationCapability {
 }
 
 impl ElicitationCapability {
-    /// Whether the client can show forms: it declares them, or declares no mode at all.
+    /// Returns whether the client can show forms: it declares them, or declares no mode at all.
     #[must_use]
     pub fn has_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// Whether the client can send the user to a URL.
+    /// Returns whether the client can send the user to a URL.
     #[must_use]
     pub fn has_url(&self) -> bool {
         self.url.is_some()

@@ -33,7 +33,7 @@ pub struct CompleteParams {
 }
 
 impl CompleteParams {
-    /// The params for an argument of a prompt or a resource template.
+    /// Creates the params for an argument of a prompt or a resource template.
     #[must_use]
     pub fn new(
         reference: CompletionReference,
@@ -51,7 +51,7 @@ impl CompleteParams {
         }
     }
 
-    /// Adds an argument that already has its value.
+    /// Adds an argument that already has a value.
     #[must_use]
     pub fn settled(mut self, argument: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
@@ -83,7 +83,7 @@ pub enum CompletionReference {
 }
 
 impl CompletionReference {
-    /// A prompt, by its name.
+    /// Creates a reference to a prompt, by its name.
     #[must_use]
     pub fn prompt(name: impl Into<String>) -> Self {
         Self::Prompt(PromptReference {
@@ -92,13 +92,13 @@ impl CompletionReference {
         })
     }
 
-    /// A resource template, by its URI template.
+    /// Creates a reference to a resource template, by its URI template.
     #[must_use]
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::Resource(ResourceTemplateReference { uri: uri.into() })
     }
 
-    /// The name of the prompt, if the reference is to a prompt.
+    /// Returns the name of the prompt, if the reference is to a prompt.
     #[must_use]
     pub fn prompt_name(&self) -> Option<&str> {
         match self {
@@ -107,7 +107,7 @@ impl CompletionReference {
         }
     }
 
-    /// The URI template, if the reference is to a resource template.
+    /// Returns the URI template, if the reference is to a resource template.
     #[must_use]
     pub fn template(&self) -> Option<&str> {
         match self {
@@ -206,7 +206,7 @@ impl Completion {
     /// The maximum number of values in a result.
     pub const MAX_VALUES: usize = 100;
 
-    /// These values and no others.
+    /// Creates a completion with these values and no further ones.
     #[must_use]
     pub fn new(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {

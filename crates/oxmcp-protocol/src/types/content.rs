@@ -13,7 +13,7 @@ use crate::{
     values::{blob::Blob, json::JsonObject, open_enum::setters, tagged::tagged},
 };
 
-/// A block of content. Strings turn into [`Text`](Self::Text) by `into()`.
+/// A block of content. `into()` converts a string to [`Text`](Self::Text).
 ///
 /// ```
 /// use oxmcp_protocol::ContentBlock;
@@ -43,37 +43,37 @@ pub enum ContentBlock {
 }
 
 impl ContentBlock {
-    /// A block of text.
+    /// Creates a block of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// An image.
+    /// Creates an image block.
     #[must_use]
     pub fn image(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
         Self::Image(ImageContent::new(data, mime_type))
     }
 
-    /// Audio.
+    /// Creates an audio block.
     #[must_use]
     pub fn audio(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
         Self::Audio(AudioContent::new(data, mime_type))
     }
 
-    /// A link to a resource.
+    /// Creates a link to a resource.
     #[must_use]
     pub fn resource_link(resource: Resource) -> Self {
         Self::ResourceLink(Box::new(resource))
     }
 
-    /// The contents of a resource, embedded.
+    /// Creates a block with the contents of a resource.
     #[must_use]
     pub fn resource(contents: ResourceContents) -> Self {
         Self::Resource(EmbeddedResource::new(contents))
     }
 
-    /// The text, if the block is text.
+    /// Returns the text, if the block is text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -143,7 +143,7 @@ pub struct TextContent {
 }
 
 impl TextContent {
-    /// Text without annotations.
+    /// Creates a text without annotations.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self {
@@ -176,7 +176,7 @@ pub struct ImageContent {
 }
 
 impl ImageContent {
-    /// An image without annotations.
+    /// Creates an image without annotations.
     #[must_use]
     pub fn new(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
         Self {
@@ -210,7 +210,7 @@ pub struct AudioContent {
 }
 
 impl AudioContent {
-    /// Audio without annotations.
+    /// Creates audio without annotations.
     #[must_use]
     pub fn new(data: impl Into<Blob>, mime_type: impl Into<String>) -> Self {
         Self {
@@ -242,7 +242,7 @@ pub struct EmbeddedResource {
 }
 
 impl EmbeddedResource {
-    /// Contents without annotations.
+    /// Creates contents without annotations.
     #[must_use]
     pub fn new(resource: ResourceContents) -> Self {
         Self {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_may_stand_anywhere() {
+    fn type_member_may_be_at_any_position() {
         let first = parse(r#"{"type":"text","text":"a","_meta":{"k":1}}"#).unwrap();
         let last = parse(r#"{"_meta":{"k":1},"text":"a","type":"text"}"#).unwrap();
         assert_eq!(first, last);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_content_is_kept() {
+    fn unknown_content_is_preserved() {
         let text = r#"{"a":[1,{"b":null}],"type":"hologram"}"#;
         let block = parse(text).unwrap();
         assert!(matches!(block, ContentBlock::Unknown(_)));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_is_missing() {
+    fn errors_name_the_missing_member() {
         for (text, problem) in [
             (r#"{"text":"a"}"#, "missing field `type`"),
             (r#"{"type":"text"}"#, "missing field `text`"),

@@ -10,7 +10,7 @@ use crate::types::{capabilities::ClientCapabilities, elicitation::params::Elicit
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnsupportedProtocolVersionData {
-    /// The revisions that the server speaks. Some may be unknown to this crate.
+    /// The revisions that the server supports. Some may be unknown to this crate.
     #[serde(deserialize_with = "crate::lenient::list")]
     pub supported: Vec<String>,
     /// The revision that the client requested.
@@ -18,7 +18,7 @@ pub struct UnsupportedProtocolVersionData {
 }
 
 impl UnsupportedProtocolVersionData {
-    /// Data with the revisions that the server speaks and the one that the client requested.
+    /// Creates data with the revisions that the server supports and the one that the client requested.
     #[must_use]
     pub fn new(
         supported: impl IntoIterator<Item = impl Into<String>>,
@@ -41,7 +41,7 @@ pub struct MissingClientCapabilityData {
 }
 
 impl MissingClientCapabilityData {
-    /// Data with the capabilities that the client must declare.
+    /// Creates data with the capabilities that the client must declare.
     #[must_use]
     pub fn new(required_capabilities: ClientCapabilities) -> Self {
         Self {
@@ -60,7 +60,7 @@ pub struct UrlElicitationRequiredData {
 }
 
 impl UrlElicitationRequiredData {
-    /// Data with the URL elicitations that the user must complete first.
+    /// Creates data with the URL elicitations that the user must complete first.
     #[must_use]
     pub fn new(elicitations: impl Into<Vec<ElicitUrlParams>>) -> Self {
         Self {
@@ -78,7 +78,7 @@ pub struct ResourceNotFoundData {
 }
 
 impl ResourceNotFoundData {
-    /// Data with the URI of the requested resource.
+    /// Creates data with the URI of the requested resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into() }

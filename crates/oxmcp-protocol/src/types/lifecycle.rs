@@ -46,7 +46,7 @@ pub struct Implementation {
 }
 
 impl Implementation {
-    /// An implementation with a name and a version.
+    /// Creates an implementation with a name and a version.
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
@@ -71,7 +71,7 @@ setters!(Implementation {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeParams {
-    /// The newest revision that the client speaks. It may be one that this crate does not know.
+    /// The newest revision that the client supports. This crate may not know it.
     pub protocol_version: String,
     /// The capabilities of the client.
     pub capabilities: ClientCapabilities,
@@ -83,7 +83,7 @@ pub struct InitializeParams {
 }
 
 impl InitializeParams {
-    /// The params that propose a revision.
+    /// Creates the params that propose a revision.
     #[must_use]
     pub fn new(
         revision: Revision,
@@ -104,7 +104,7 @@ impl InitializeParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The revision of the session: the one that the client proposed, or the newest that the server speaks.
+    /// The revision of the session: the one that the client proposed, or the newest that the server supports.
     pub protocol_version: String,
     /// The capabilities of the server.
     pub capabilities: ServerCapabilities,
@@ -119,7 +119,7 @@ pub struct InitializeResult {
 }
 
 impl InitializeResult {
-    /// The result that agrees on a revision.
+    /// Creates the result that agrees on a revision.
     #[must_use]
     pub fn new(
         revision: Revision,
@@ -145,7 +145,7 @@ setters!(InitializeResult {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DiscoverResult {
-    /// The revisions that the server speaks. Some may be unknown to this crate.
+    /// The revisions that the server supports. Some may be unknown to this crate.
     #[serde(deserialize_with = "crate::lenient::list")]
     pub supported_versions: Vec<String>,
     /// The capabilities of the server.
@@ -169,7 +169,7 @@ pub struct DiscoverResult {
 }
 
 impl DiscoverResult {
-    /// A result with the revisions that a server speaks and its capabilities.
+    /// Creates a result with the revisions that a server supports and its capabilities.
     #[must_use]
     pub fn new(
         supported_versions: impl IntoIterator<Item = impl Into<String>>,
@@ -182,7 +182,7 @@ impl DiscoverResult {
         }
     }
 
-    /// The name and version of the server, if the result has them.
+    /// Returns the name and version of the server, if the result has them.
     #[must_use]
     pub fn server_info(&self) -> Option<Implementation> {
         let info = self.meta.get(Meta::SERVER_INFO)?;
@@ -191,7 +191,7 @@ impl DiscoverResult {
 }
 
 impl Meta {
-    /// The `_meta` by which a modern request describes its client.
+    /// Creates the `_meta` in which a modern request describes its client.
     #[doc(hidden)]
     #[must_use]
     pub fn of_client(
@@ -199,7 +199,7 @@ impl Meta {
         info: &Implementation,
         capabilities: &ClientCapabilities,
     ) -> Self {
-        // Converted through text: a direct conversion to values would compile serializers of its own.
+        // Converted through text: a direct conversion to values would compile additional serializers.
         let value = |text: serde_json::Result<String>| -> Value {
             let value = text.and_then(|text| serde_json::from_str(&text));
             value.expect("strings and settings are always JSON")

@@ -39,7 +39,7 @@ pub enum LoggingLevel {
 }
 
 impl LoggingLevel {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ pub struct SetLevelParams {
 }
 
 impl SetLevelParams {
-    /// The params for a level.
+    /// Creates the params for a level.
     #[must_use]
     pub fn new(level: LoggingLevel) -> Self {
         Self {
@@ -100,7 +100,7 @@ pub struct LoggingMessageParams {
 }
 
 impl LoggingMessageParams {
-    /// A message without the name of a logger.
+    /// Creates a message without the name of a logger.
     ///
     /// # Errors
     /// If the data cannot be serialized as JSON, for example a map whose keys are not strings.

@@ -3,8 +3,8 @@
 //! A type holds the members of all revisions at once; its docs say which revisions have which member. Outgoing messages are fitted
 //! to the peer's revision ([projection](crate::revision)), so no other code has to distinguish revisions.
 //!
-//! Later revisions may add members to structs and variants to enums: create a struct by its constructor, and set its other members
-//! afterwards.
+//! Later revisions may add members to structs and variants to enums, so create a struct by its constructor, and set its other
+//! members afterwards.
 //!
 //! ```
 //! use oxmcp_protocol::{Tool, ToolAnnotations};

@@ -15,7 +15,7 @@ use crate::{meta::object::Meta, values::open_enum::setters};
 pub struct Cursor(String);
 
 impl Cursor {
-    /// The text of the cursor, as it is sent.
+    /// Returns the text of the cursor, as it is sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -54,7 +54,7 @@ pub struct PaginatedParams {
 }
 
 impl PaginatedParams {
-    /// The params for the page that begins at a cursor.
+    /// Creates the params for the page that begins at a cursor.
     #[must_use]
     pub fn at(cursor: impl Into<Cursor>) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl PaginatedParams {
         }
     }
 
-    /// The cursor of the page. `None` for the first page, also if the cursor is empty, as some clients send it.
+    /// Returns the cursor of the page. `None` for the first page, also if the cursor is empty, as some clients send it.
     #[doc(hidden)]
     #[must_use]
     pub fn start(&self) -> Option<&Cursor> {

@@ -71,7 +71,7 @@ pub struct ProgressParams {
 }
 
 impl ProgressParams {
-    /// Progress without a total and a message.
+    /// Creates progress without a total and a message.
     #[must_use]
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self {
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_written_as_it_is_serialized(
+        fn direct_writing_equals_serialization(
             token in a_token(),
             progress in a_number(),
             total in option::of(a_number()),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_have_no_fraction_and_tokens_keep_their_kind() {
+    fn whole_numbers_drop_fraction_and_tokens_keep_type() {
         let params = ProgressParams::new(7, 3.0).with_total(4.5);
         let text = serde_json::to_string(&params).unwrap();
         assert_eq!(text, r#"{"progressToken":7,"progress":3,"total":4.5}"#);

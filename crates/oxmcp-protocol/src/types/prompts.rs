@@ -49,7 +49,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt without arguments.
+    /// Creates a prompt without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -85,7 +85,7 @@ pub struct PromptArgument {
 }
 
 impl PromptArgument {
-    /// An argument that may be left out.
+    /// Creates an argument that may be left out.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -121,7 +121,7 @@ pub struct PromptMessage {
 }
 
 impl PromptMessage {
-    /// A message with a role and its content.
+    /// Creates a message with a role and its content.
     #[must_use]
     pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
         Self {
@@ -130,13 +130,13 @@ impl PromptMessage {
         }
     }
 
-    /// A message of the user.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A message of the assistant, which is the model.
+    /// Creates a message of the assistant, which is the model.
     #[must_use]
     pub fn assistant(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::Assistant, content)
@@ -165,7 +165,7 @@ pub struct GetPromptParams {
 }
 
 impl GetPromptParams {
-    /// The params for a prompt without arguments.
+    /// Creates the params for a prompt without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -197,7 +197,7 @@ pub struct GetPromptResult {
 }
 
 impl GetPromptResult {
-    /// A result with these messages.
+    /// Creates a result with these messages.
     #[must_use]
     pub fn new(messages: impl Into<Vec<PromptMessage>>) -> Self {
         Self {

@@ -58,7 +58,7 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// A resource with a URI and a name.
+    /// Creates a resource with a URI and a name.
     #[must_use]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -82,8 +82,8 @@ setters!(Resource {
     with_size => size: u64,
 });
 
-/// A resource template as an entry of a listing: a pattern of URIs that a server can read, without a handler. The template that is
-/// registered at a server, with its handler, is `oxmcp::ResourceTemplate`.
+/// A resource template as an entry of a listing: a pattern of URIs that a server can read, without a handler. The template that
+/// is registered at a server, with its handler, is `oxmcp::ResourceTemplate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -117,7 +117,7 @@ pub struct ResourceTemplate {
 }
 
 impl ResourceTemplate {
-    /// A template with a pattern and a name.
+    /// Creates a template with a pattern and a name.
     #[must_use]
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -158,7 +158,7 @@ pub struct ReadResourceParams {
 }
 
 impl ReadResourceParams {
-    /// The params for a resource.
+    /// Creates the params for a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -192,7 +192,7 @@ pub struct ReadResourceResult {
 }
 
 impl ReadResourceResult {
-    /// A result with these contents.
+    /// Creates a result with these contents.
     #[must_use]
     pub fn new(contents: impl Into<Vec<ResourceContents>>) -> Self {
         Self {
@@ -237,7 +237,7 @@ pub struct SubscribeParams {
 }
 
 impl SubscribeParams {
-    /// The params for a resource.
+    /// Creates the params for a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -247,7 +247,7 @@ impl SubscribeParams {
     }
 }
 
-/// Whether a change of `part` is a change of `whole`: both are the same resource, or `part` is a sub-resource of `whole`.
+/// Returns whether a change of `part` is a change of `whole`: both are the same resource, or `part` is a sub-resource of `whole`.
 #[must_use]
 pub fn uri_covers(whole: &str, part: &str) -> bool {
     part.strip_prefix(whole).is_some_and(|rest| {
@@ -268,7 +268,7 @@ pub struct ResourceUpdatedParams {
 }
 
 impl ResourceUpdatedParams {
-    /// The params for a resource.
+    /// Creates the params for a resource.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -310,7 +310,7 @@ pub enum ResourceBody {
 }
 
 impl ResourceBody {
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[doc(hidden)]
     #[must_use]
     pub fn size(&self) -> usize {
@@ -322,13 +322,13 @@ impl ResourceBody {
 }
 
 impl ResourceContents {
-    /// Contents that are text.
+    /// Creates contents of text.
     #[must_use]
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(uri, ResourceBody::Text(text.into()))
     }
 
-    /// Contents that are bytes.
+    /// Creates contents of bytes.
     #[must_use]
     pub fn blob(uri: impl Into<String>, bytes: impl Into<Blob>) -> Self {
         Self::new(uri, ResourceBody::Blob(bytes.into()))
@@ -344,7 +344,7 @@ impl ResourceContents {
         }
     }
 
-    /// The text, if the contents are text.
+    /// Returns the text, if the contents are text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match &self.body {
@@ -417,7 +417,7 @@ impl<'de> Deserialize<'de> for ResourceContents {
             (None, Some(blob)) => ResourceBody::Blob(blob),
             _ => {
                 return Err(de::Error::custom(
-                    "resource contents need `text` or `blob`, and not both",
+                    "resource contents must have either `text` or `blob`",
                 ));
             }
         };

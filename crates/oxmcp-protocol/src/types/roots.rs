@@ -21,7 +21,7 @@ pub struct Root {
 }
 
 impl Root {
-    /// A root without a name.
+    /// Creates a root without a name.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self {
@@ -49,7 +49,7 @@ pub struct ListRootsResult {
 }
 
 impl ListRootsResult {
-    /// A result with these roots.
+    /// Creates a result with these roots.
     #[must_use]
     pub fn new(roots: impl Into<Vec<Root>>) -> Self {
         Self {

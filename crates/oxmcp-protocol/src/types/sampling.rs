@@ -76,7 +76,7 @@ pub struct CreateMessageParams {
 }
 
 impl CreateMessageParams {
-    /// The params for a conversation and a response of at most `max_tokens` tokens.
+    /// Creates the params for a conversation and a response of at most `max_tokens` tokens.
     #[must_use]
     pub fn new(messages: impl Into<Vec<SamplingMessage>>, max_tokens: u64) -> Self {
         Self {
@@ -114,7 +114,7 @@ pub struct SamplingMessage {
 }
 
 impl SamplingMessage {
-    /// A message with a single block of content.
+    /// Creates a message with a single block of content.
     #[must_use]
     pub fn new(role: Role, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -124,13 +124,13 @@ impl SamplingMessage {
         }
     }
 
-    /// A message of the user.
+    /// Creates a message of the user.
     #[must_use]
     pub fn user(content: impl Into<SamplingContent>) -> Self {
         Self::new(Role::User, content)
     }
 
-    /// A message of the assistant, which is the model.
+    /// Creates a message of the assistant, which is the model.
     #[must_use]
     pub fn assistant(content: impl Into<SamplingContent>) -> Self {
         Self::new(Role::Assistant, content)
@@ -229,7 +229,7 @@ pub struct ModelHint {
 }
 
 impl ModelHint {
-    /// A hint with a part of the name of a model.
+    /// Creates a hint with a part of the name of a model.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -259,7 +259,7 @@ pub struct CreateMessageResult {
 }
 
 impl CreateMessageResult {
-    /// A message that a model generated, with a single block of content.
+    /// Creates a message that a model generated, with a single block of content.
     #[must_use]
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -271,7 +271,7 @@ impl CreateMessageResult {
         }
     }
 
-    /// The texts of the content, joined by line breaks. Blocks that are not text are left out.
+    /// Returns the texts of the content, joined by line breaks. Blocks that are not text are left out.
     ///
     /// ```
     /// use oxmcp_protocol::CreateMessageResult;
@@ -305,7 +305,7 @@ open_enum! {
 }
 
 impl CreateMessageParams {
-    /// Checks that all tool calls of the model have their results in the message right after, and that results stand alone in it.
+    /// Checks that the results of all tool calls follow in the next message, and that this message has no other content.
     ///
     /// # Errors
     /// If a result is missing or mixed with other content, with a description of the problem.
@@ -319,7 +319,7 @@ fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), String> {
         let results: HashSet<&str> = message.content.iter().filter_map(answered).collect();
         if !results.is_empty() && message.content.iter().any(|it| answered(it).is_none()) {
             return Err(format!(
-                "Tool results mixed with other content, in message {index}: results stand alone"
+                "Tool results mixed with other content, in message {index}; put the results into a separate message"
             ));
         }
         if message.role != Role::Assistant {
@@ -335,8 +335,8 @@ fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), String> {
         if let Some(id) = asked.find(|id| !answers.contains(id)) {
             let shown: String = id.chars().take(64).collect();
             return Err(format!(
-                "Tool result missing in request: message {index} asks for a tool with the id {shown:?}, \
-                 and the user message after it does not answer it"
+                "Tool result missing in request: the user message after message {index} must have the result of \
+                 the tool call {shown:?}"
             ));
         }
     }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_that_is_asked_for_answers_at_once_and_alone() {
+    fn every_requested_tool_gets_its_result_next() {
         let asks = |id: &str| ToolUseContent::new(id, "t", &()).unwrap().into();
         let answers = |id: &str| ToolResultContent::new(id, []).into();
         let text = || SamplingContent::from("a");

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// A block of content in a message to or from a model. Strings turn into [`Text`](Self::Text) by `into()`.
+/// A block of content in a message to or from a model. `into()` converts a string to [`Text`](Self::Text).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -37,13 +37,13 @@ pub enum SamplingContent {
 }
 
 impl SamplingContent {
-    /// A block of text.
+    /// Creates a block of text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// The text, if the block is text.
+    /// Returns the text, if the block is text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -135,7 +135,7 @@ pub struct ToolUseContent {
 }
 
 impl ToolUseContent {
-    /// A tool call.
+    /// Creates a tool call.
     ///
     /// # Errors
     /// If the input cannot be serialized as JSON, for example a map whose keys are not strings.
@@ -186,7 +186,7 @@ pub struct ToolResultContent {
 }
 
 impl ToolResultContent {
-    /// A result with this content.
+    /// Creates a result with this content.
     #[must_use]
     pub fn new(tool_use_id: impl Into<String>, content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
@@ -272,7 +272,7 @@ mod tests {
     use crate::types::sampling::SamplingMessage;
 
     #[test]
-    fn one_piece_and_several_are_both_read() {
+    fn single_and_multiple_content_are_both_read() {
         let one = r#"{"role":"user","content":{"type":"text","text":"a"}}"#;
         let two = r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"1","name":"n","input":{"x": 1}}]}"#;
         for text in [one, two] {

@@ -75,7 +75,7 @@ impl SubscriptionFilter {
         self
     }
 
-    /// Whether the filter selects no notifications.
+    /// Returns whether the filter selects no notifications.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.tools_list_changed
@@ -85,7 +85,7 @@ impl SubscriptionFilter {
             && self.other.is_empty()
     }
 
-    /// Whether a key is the protocol's own, and so cannot be an extension's.
+    /// Returns whether the protocol defines a key, so that no extension can use it.
     #[doc(hidden)]
     #[must_use]
     pub fn is_own_key(key: &str) -> bool {
@@ -112,7 +112,8 @@ impl SubscriptionFilter {
         self
     }
 
-    /// Whether the key of an extension selects `value`: it holds the value itself, a list with the value, or `true` for all values.
+    /// Returns whether the key of an extension selects `value`: it holds the value itself, a list with the value, or `true` for
+    /// all values.
     #[doc(hidden)]
     #[must_use]
     pub fn has_other(&self, key: &str, value: &Value) -> bool {
@@ -123,7 +124,7 @@ impl SubscriptionFilter {
         }
     }
 
-    /// The part of the filter that a server with these capabilities supports, without the keys of extensions.
+    /// Returns the part of the filter that a server with these capabilities supports, without the keys of extensions.
     #[doc(hidden)]
     #[must_use]
     pub fn narrowed(mut self, capabilities: &ServerCapabilities) -> Self {
@@ -140,7 +141,7 @@ impl SubscriptionFilter {
         self
     }
 
-    /// The notifications that both filters select, without the keys of extensions.
+    /// Returns the notifications that both filters select, without the keys of extensions.
     #[doc(hidden)]
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
@@ -182,7 +183,7 @@ pub struct ListenParams {
 }
 
 impl ListenParams {
-    /// The params for a filter.
+    /// Creates the params for a filter.
     #[must_use]
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {
@@ -215,7 +216,7 @@ pub struct AcknowledgedParams {
 }
 
 impl AcknowledgedParams {
-    /// The params that acknowledge a filter.
+    /// Creates the params that acknowledge a filter.
     #[must_use]
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self {
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_narrowed_to_what_is_declared() {
+    fn filter_is_narrowed_to_declared_capabilities() {
         let none = ServerCapabilities::default();
         assert!(all().narrowed(&none).is_empty());
         let silent = none.clone().with_tools(ToolsCapability::default());

@@ -72,7 +72,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// A running task with the time of its creation, in ISO 8601.
+    /// Creates a running task with the time of its creation, in ISO 8601.
     #[must_use]
     pub fn new(task_id: impl Into<String>, created_at: impl Into<String>) -> Self {
         let created_at = created_at.into();
@@ -122,7 +122,7 @@ pub struct TaskParams {
 }
 
 impl TaskParams {
-    /// The params for a task.
+    /// Creates the params for a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self {
@@ -132,13 +132,13 @@ impl TaskParams {
     }
 }
 
-/// The result of `tasks/result`: the result of the request that ran as a task, whatever its type is.
+/// The result of `tasks/result`: the result of the request that ran as a task, of any type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskPayload(Box<RawValue>);
 
 impl TaskPayload {
-    /// The result as raw JSON.
+    /// Returns the result as raw JSON.
     #[must_use]
     pub fn get(&self) -> &RawValue {
         &self.0

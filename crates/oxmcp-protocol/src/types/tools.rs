@@ -15,7 +15,8 @@ use crate::{
     },
 };
 
-/// A tool as an entry of a listing, without a handler. The tool that is registered at a server, with its handler, is `oxmcp::Tool`.
+/// A tool as an entry of a listing, without a handler. The tool that is registered at a server, with its handler, is
+/// `oxmcp::Tool`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -38,7 +39,7 @@ pub struct Tool {
         deserialize_with = "crate::lenient::optional_schema"
     )]
     pub output_schema: Option<RawJson>,
-    /// Hints about its behaviour (2025-03-26 and later).
+    /// Hints about its behavior (2025-03-26 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
     /// Properties of its execution (2025-11-25 only).
@@ -57,7 +58,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool with a name and the schema of its arguments.
+    /// Creates a tool with a name and the schema of its arguments.
     #[must_use]
     pub fn new(name: impl Into<String>, input_schema: impl Into<RawJson>) -> Self {
         Self {
@@ -81,11 +82,11 @@ setters!(Tool {
     with_description => description: String,
     /// Sets the schema of the structured content.
     with_output_schema => output_schema: RawJson,
-    /// Sets the hints about the behaviour.
+    /// Sets the hints about the behavior.
     with_annotations => annotations: ToolAnnotations,
 });
 
-/// Hints about the behaviour of a tool. They come from the server: do not trust them more than you trust the server.
+/// Hints about the behavior of a tool. They come from the server: do not trust them more than you trust the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -102,7 +103,8 @@ pub struct ToolAnnotations {
     /// Whether further calls with the same arguments have no additional effect. Without the hint, false is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// Whether the tool interacts with an open world of external entities, as a web search does. Without the hint, true is assumed.
+    /// Whether the tool interacts with an open world of external entities, as a web search does. Without the hint, true is
+    /// assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
@@ -167,7 +169,7 @@ pub struct CallToolParams {
 }
 
 impl CallToolParams {
-    /// The params of a call without arguments.
+    /// Creates the params of a call without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -218,13 +220,13 @@ pub struct CallToolResult {
 }
 
 impl CallToolResult {
-    /// The first text in the content, if there is any.
+    /// Returns the first text in the content, if there is any.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         self.content.iter().find_map(ContentBlock::as_text)
     }
 
-    /// A result with this content.
+    /// Creates a result with this content.
     #[must_use]
     pub fn new(content: impl Into<Vec<ContentBlock>>) -> Self {
         Self {
@@ -233,13 +235,13 @@ impl CallToolResult {
         }
     }
 
-    /// A result with one text.
+    /// Creates a result with one text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new([ContentBlock::text(text)])
     }
 
-    /// The result of a failed call, with a text that describes the error to the model.
+    /// Creates the result of a failed call, with a text that describes the error to the model.
     #[must_use]
     pub fn error(text: impl Into<String>) -> Self {
         Self {
@@ -248,7 +250,7 @@ impl CallToolResult {
         }
     }
 
-    /// A result with structured content, and with the same JSON as text for clients that do not read structured content.
+    /// Creates a result with structured content, and with the same JSON as text for clients that do not read structured content.
     ///
     /// # Errors
     /// If the value cannot be serialized as JSON, for example a map whose keys are not strings.
@@ -260,7 +262,7 @@ impl CallToolResult {
         })
     }
 
-    /// The texts of the content, joined by line breaks. Blocks that are not text are left out.
+    /// Returns the texts of the content, joined by line breaks. Blocks that are not text are left out.
     ///
     /// ```
     /// use oxmcp_protocol::CallToolResult;

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use crate::uri_template::parse::{Expression, Modifier, Operator, Part, UriTemplate, Variable};
 
-/// The maximum number of variables; with more, it is no longer clear which variable matches which
-/// part.
+/// The maximum number of variables; with more, it is hard to see which variable matches which part.
 const MOST_VARIABLES: usize = 32;
 
 /// The state of the check before an expression.
@@ -31,7 +30,7 @@ impl Preceding {
     ) -> Result<(), String> {
         match expression.operator {
             Operator::Query if self.in_query => Err(format!(
-                "the query has begun before {expression}: write \"&\" for \"?\" in it"
+                "the query starts before {expression}; write \"&\" instead of \"?\" in it"
             )),
             Operator::Query | Operator::Continuation | Operator::Fragment => {
                 let ends = match expression.operator {
@@ -42,13 +41,13 @@ impl Preceding {
                     return Ok(());
                 }
                 Err(format!(
-                    "{expression} must be the last, for it takes all that is left; put all its variables into one"
+                    "{expression} must come last, since it matches the rest of the URI; put all such variables into one expression"
                 ))
             }
             Operator::Reserved => match self.open.replace(expression.to_string()) {
                 None => Ok(()),
                 Some(open) => Err(format!(
-                    "{open} and {expression} both take slashes, so nobody knows where the first ends; leave the \"+\" out of one of them"
+                    "ambiguous template: {open} and {expression} both match slashes; remove the \"+\" from one of them"
                 )),
             },
             _ => Ok(()),
@@ -69,12 +68,12 @@ pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
     for (name, _) in template.variables() {
         if !seen.insert(name) {
             return Err(format!(
-                "the variable {name:?} stands there twice; give each place a name of its own"
+                "duplicate variable {name:?}; use a different name in each place"
             ));
         }
     }
     if seen.len() > MOST_VARIABLES {
-        return Err(format!("it has more than {MOST_VARIABLES} variables"));
+        return Err(format!("more than {MOST_VARIABLES} variables"));
     }
     Ok(())
 }
@@ -85,7 +84,7 @@ pub(super) fn check(expression: &Expression) -> Result<(), String> {
     match expression.operator {
         Operator::Reserved | Operator::Fragment | Operator::Label if expression.is_list() => {
             Err(format!(
-                "{expression} cannot be matched, since a value may hold {:?} itself; write one variable without \"*\", and split its value",
+                "{expression} cannot be matched, since a value may contain {:?}; use one variable without \"*\", and split its value",
                 expression.operator.separator()
             ))
         }
@@ -93,7 +92,7 @@ pub(super) fn check(expression: &Expression) -> Result<(), String> {
             if expression.variables.iter().rev().skip(1).any(explodes) =>
         {
             Err(format!(
-                "in {expression}, nobody knows how many values the variable with \"*\" takes; put it last"
+                "ambiguous template: in {expression}, the variable with \"*\" matches any number of values; put it last"
             ))
         }
         _ => Ok(()),
@@ -107,7 +106,7 @@ pub(super) fn check_next(expression: &Expression, next: Option<&Part>) -> Result
         Some(Part::Literal(literal)) => {
             if own == Operator::Parameter && literal.starts_with(';') {
                 return Err(format!(
-                    "{expression} takes the \";\" behind it; put all such variables into one expression"
+                    "ambiguous template: {expression} also matches the \";\" after it; put all such variables into one expression"
                 ));
             }
             Ok(())
@@ -116,7 +115,7 @@ pub(super) fn check_next(expression: &Expression, next: Option<&Part>) -> Result
             let first = next.operator.first();
             if own.is_named() && first == Some(own.separator()) {
                 return Err(format!(
-                    "{expression} takes what is meant for {next}; put all variables into one expression"
+                    "ambiguous template: {expression} also matches the values of {next}; put all variables into one expression"
                 ));
             }
             let is_doubtful = match first {
@@ -128,7 +127,7 @@ pub(super) fn check_next(expression: &Expression, next: Option<&Part>) -> Result
             };
             if is_doubtful {
                 return Err(format!(
-                    "nobody knows where {expression} ends and {next} begins; put something between them, \"/\" or \"-\""
+                    "ambiguous template: nothing separates {expression} and {next}; put \"/\" or \"-\" between them"
                 ));
             }
             Ok(())

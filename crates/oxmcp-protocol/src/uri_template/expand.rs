@@ -176,7 +176,7 @@ mod tests {
 
     /// The examples of the RFC, and cases that it does not spell out.
     #[test]
-    fn expansions_are_those_of_the_rfc() {
+    fn expansions_match_the_rfc() {
         for (template, expected) in [
             ("{var}", "value"),
             ("{hello}", "Hello%20World%21"),

@@ -1,13 +1,13 @@
-//! Matcher of URIs: finds the values from which a template would have expanded to a URI.
+//! Matcher of URIs: finds the values that a template would expand to a given URI.
 //!
 //! The RFC does not define matching, so these rules apply:
 //! - `{x}` matches one or more characters other than `/`, `?` and `#`; in a query `&` is excluded, too.
 //! - `{+x}` matches these characters as well, but no `?` or `#` if the template has one after it.
 //! - `{/x}`, `{.x}`, `{;x}`, `{?x}`, `{&x}` and `{#x}` may be missing; named values may come in any order.
 //! - Optional parts match if they can: of values without names, the last ones are missing.
-//! - Text that two expressions could match goes to the second: the first matches as little as lets the rest match.
+//! - Text that two expressions could match goes to the second: the first matches as little as possible.
 //!
-//! A template for which these rules leave an ambiguity is refused.
+//! A template that is ambiguous under these rules is refused.
 
 use std::{cmp::Reverse, iter::Peekable, sync::Arc};
 
@@ -89,13 +89,13 @@ impl Matcher {
         })
     }
 
-    /// The order in which templates are tried: those with the most literal text come first.
+    /// Returns the order in which templates are tried: those with the most literal text come first.
     #[must_use]
     pub fn rank(&self) -> impl Ord + use<> {
         (Reverse(self.literal_bytes), self.variables)
     }
 
-    /// The values of the variables in this URI. `None` if it does not match.
+    /// Returns the values of the variables in this URI. `None` if it does not match.
     #[must_use]
     pub fn captures(&self, uri: &str) -> Option<Captures> {
         if uri.len() > LONGEST_URI {

@@ -1,14 +1,9 @@
 //! URI templates by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570): parsing, expansion, and matching, which the RFC
 //! does not define.
-
 //!
-//! | | |
-//! |---|---|
-//! | `parse` | [`UriTemplate`] |
-//! | `expand` | expansion of a template with values to a URI |
-//! | `matcher` | [`Matcher`]: extraction of the values from a URI, without backtracking |
-//! | `resource` | [`ResourceTemplate::expand`](crate::ResourceTemplate::expand) |
-//! | `ambiguity` | refusal of templates that cannot be matched in one way only |
+//! [`UriTemplate`] parses and expands a template. [`Matcher`] extracts the values from a URI without backtracking, and
+//! refuses ambiguous templates. To expand a template of a server, see
+//! [`ResourceTemplate::expand`](crate::ResourceTemplate::expand).
 
 mod ambiguity;
 mod expand;

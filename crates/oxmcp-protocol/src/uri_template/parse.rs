@@ -112,7 +112,7 @@ impl UriTemplate {
     /// A description of the error and its position.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > LONGEST {
-            return Err(format!("it is longer than {LONGEST} bytes"));
+            return Err(format!("longer than {LONGEST} bytes"));
         }
         let mut parts = Vec::new();
         let mut rest = text;
@@ -129,9 +129,9 @@ impl UriTemplate {
             };
             let (inside, behind) = behind
                 .split_once('}')
-                .ok_or_else(|| format!("the \"{{\" of \"{{{behind}\" is never closed"))?;
+                .ok_or_else(|| format!("unclosed \"{{\" in \"{{{behind}\""))?;
             let expression = read_expression(inside)
-                .map_err(|problem| format!("in \"{{{inside}}}\", {problem}"))?;
+                .map_err(|problem| format!("in \"{{{inside}}}\": {problem}"))?;
             parts.push(Part::Expression(expression));
             rest = behind;
         }
@@ -149,7 +149,7 @@ impl UriTemplate {
         }
     }
 
-    /// The variables in their order, each with its name and whether it is exploded.
+    /// Returns the variables in their order, each with its name and whether it is exploded.
     pub fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
         let expressions = self.parts.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
@@ -194,9 +194,7 @@ fn read_literal(literal: &str) -> Result<String, String> {
         c.is_control() || matches!(c, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '|' | '}')
     };
     if let Some(wrong) = literal.chars().find(|c| is_wrong(*c)) {
-        return Err(format!(
-            "{wrong:?} cannot stand in it; write its percent code"
-        ));
+        return Err(format!("invalid character {wrong:?}; percent-encode it"));
     }
     if decode(literal).is_none() {
         return Err("each \"%\" must be followed by two hexadecimal digits".to_owned());
@@ -212,7 +210,7 @@ fn read_expression(inside: &str) -> Result<Expression, String> {
     {
         let symbol = char::from(symbol);
         return Err(format!(
-            "{symbol:?} is no operator; there are + # . / ; ? and &"
+            "invalid operator {symbol:?}; expected one of `+ # . / ; ? &`"
         ));
     }
     let names = inside.get(usize::from(operator.is_some())..);
@@ -237,7 +235,7 @@ fn read_variable(text: &str) -> Result<Variable, String> {
     };
     if !name.split('.').all(is_name) || decode(name).is_none() {
         return Err(format!(
-            "{name:?} is no name of a variable; one is made of A-Z, a-z, 0-9 and \"_\""
+            "invalid variable name {name:?}; use only A-Z, a-z, 0-9 and \"_\""
         ));
     }
     let name = name.to_owned();
@@ -249,7 +247,7 @@ fn read_length(text: &str) -> Result<usize, String> {
     let length = text.parse().ok().filter(|_| is_digits);
     length
         .filter(|length| *length <= LONGEST_PREFIX)
-        .ok_or_else(|| format!("\":{text}\" is no length from 1 to {LONGEST_PREFIX}"))
+        .ok_or_else(|| format!("invalid prefix length \":{text}\"; expected 1 to {LONGEST_PREFIX}"))
 }
 
 #[cfg(test)]
@@ -257,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn templates_of_all_levels_are_read() {
+    fn templates_of_all_levels_are_parsed() {
         for text in [
             "",
             "plain",
@@ -275,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_is_explained() {
+    fn invalid_template_error_explains_the_problem() {
         let wrong: Vec<_> = [
             "a://{x",
             "a://x}",
@@ -297,21 +295,21 @@ mod tests {
         .map(|text| format!("{text} => {}", UriTemplate::parse(text).unwrap_err()))
         .collect();
         insta::assert_snapshot!(wrong.join("\n"), @r#"
-        a://{x => the "{" of "{x" is never closed
-        a://x} => '}' cannot stand in it; write its percent code
-        a://{} => in "{}", "" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
-        a://{x,} => in "{x,}", "" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
-        a://{=x} => in "{=x}", '=' is no operator; there are + # . / ; ? and &
-        a://{x y} => in "{x y}", "x y" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
-        a://{x:} => in "{x:}", ":" is no length from 1 to 9999
-        a://{x:0} => in "{x:0}", ":0" is no length from 1 to 9999
-        a://{x:10000} => in "{x:10000}", ":10000" is no length from 1 to 9999
-        a://{x..y} => in "{x..y}", "x..y" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
-        a://{x%4} => in "{x%4}", "x%4" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
-        a b => ' ' cannot stand in it; write its percent code
+        a://{x => unclosed "{" in "{x"
+        a://x} => invalid character '}'; percent-encode it
+        a://{} => in "{}": invalid variable name ""; use only A-Z, a-z, 0-9 and "_"
+        a://{x,} => in "{x,}": invalid variable name ""; use only A-Z, a-z, 0-9 and "_"
+        a://{=x} => in "{=x}": invalid operator '='; expected one of `+ # . / ; ? &`
+        a://{x y} => in "{x y}": invalid variable name "x y"; use only A-Z, a-z, 0-9 and "_"
+        a://{x:} => in "{x:}": invalid prefix length ":"; expected 1 to 9999
+        a://{x:0} => in "{x:0}": invalid prefix length ":0"; expected 1 to 9999
+        a://{x:10000} => in "{x:10000}": invalid prefix length ":10000"; expected 1 to 9999
+        a://{x..y} => in "{x..y}": invalid variable name "x..y"; use only A-Z, a-z, 0-9 and "_"
+        a://{x%4} => in "{x%4}": invalid variable name "x%4"; use only A-Z, a-z, 0-9 and "_"
+        a b => invalid character ' '; percent-encode it
         a%4 => each "%" must be followed by two hexadecimal digits
-        a://{+} => in "{+}", "" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
-        a://{x{y}} => in "{x{y}", "x{y" is no name of a variable; one is made of A-Z, a-z, 0-9 and "_"
+        a://{+} => in "{+}": invalid variable name ""; use only A-Z, a-z, 0-9 and "_"
+        a://{x{y}} => in "{x{y}": invalid variable name "x{y"; use only A-Z, a-z, 0-9 and "_"
         "#);
         assert!(UriTemplate::parse(&"x".repeat(LONGEST + 1)).is_err());
     }

@@ -10,11 +10,11 @@ use crate::{
 };
 
 impl ResourceTemplate {
-    /// Expands the template with these values to a URI, percent-encoded, as `resources/read` takes it.
+    /// Expands the template with these values to a percent-encoded URI, for `resources/read`.
     ///
     /// The values are given by any type that serializes to a JSON object: a struct, a map, `json!({…})`. Strings,
     /// numbers and booleans are single values, arrays and objects are lists and sets of pairs. Variables without a
-    /// value are left out, as the [RFC](https://www.rfc-editor.org/rfc/rfc6570) specifies; members that are no
+    /// value are left out, as the [RFC](https://www.rfc-editor.org/rfc/rfc6570) specifies; members that are not
     /// variables are ignored.
     ///
     /// ```
@@ -28,11 +28,11 @@ impl ResourceTemplate {
     /// ```
     ///
     /// # Errors
-    /// If the pattern is no URI template, or the values are no object.
+    /// If the pattern is not a URI template, or the values are not an object.
     pub fn expand(&self, values: impl Serialize) -> Result<String, TemplateError> {
         let template = UriTemplate::parse(&self.uri_template).map_err(|problem| {
             TemplateError::new(format!(
-                "the resource template {:?} cannot be read: {problem}",
+                "invalid resource template {:?}: {problem}",
                 self.uri_template
             ))
         })?;
@@ -40,11 +40,11 @@ impl ResourceTemplate {
             Ok(Json::Object(values)) => values,
             Ok(Json::Null) => serde_json::Map::new(),
             Ok(_) => {
-                let message = "the values of a template's variables have names: give an object";
+                let message = "the values of the variables must be an object";
                 return Err(TemplateError::new(message));
             }
             Err(error) => {
-                let message = format!("the values of the variables are no JSON: {error}");
+                let message = format!("cannot serialize the values of the variables: {error}");
                 return Err(TemplateError::from_json(message, error));
             }
         };

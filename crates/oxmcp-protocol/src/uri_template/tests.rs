@@ -23,7 +23,7 @@ fn matched(template: &str, uri: &str) -> Option<String> {
 }
 
 #[test]
-fn variables_take_what_is_theirs() {
+fn variables_match_their_allowed_characters() {
     for (template, uri, expected) in [
         ("db://{table}/{id}", "db://users/7", "table=users id=7"),
         (
@@ -74,7 +74,7 @@ fn variables_take_what_is_theirs() {
 }
 
 #[test]
-fn variables_leave_what_is_not() {
+fn variables_reject_other_characters() {
     for (template, uri) in [
         ("db://{table}/{id}", "db://users"),
         ("db://{table}/{id}", "db://users/"),
@@ -99,7 +99,7 @@ fn variables_leave_what_is_not() {
 }
 
 #[test]
-fn what_leaves_a_doubt_is_refused() {
+fn ambiguous_templates_are_refused() {
     let refused: Vec<_> = [
         "a:{x}{y}",
         "a:{+x}{/y}",
@@ -121,21 +121,21 @@ fn what_leaves_a_doubt_is_refused() {
     .map(|text| format!("{text} => {}", matcher(text).unwrap_err()))
     .collect();
     insta::assert_snapshot!(refused.join("\n"), @r#"
-    a:{x}{y} => nobody knows where {x} ends and {y} begins; put something between them, "/" or "-"
-    a:{+x}{/y} => nobody knows where {+x} ends and {/y} begins; put something between them, "/" or "-"
-    a:{+x}{y} => nobody knows where {+x} ends and {y} begins; put something between them, "/" or "-"
-    a:{+x,y} => {+x,y} cannot be matched, since a value may hold ',' itself; write one variable without "*", and split its value
-    a:{.x*} => {.x*} cannot be matched, since a value may hold '.' itself; write one variable without "*", and split its value
-    a:{#x,y} => {#x,y} cannot be matched, since a value may hold ',' itself; write one variable without "*", and split its value
-    a:{x*,y} => in {x*,y}, nobody knows how many values the variable with "*" takes; put it last
-    a:{/x*}{/y} => nobody knows where {/x*} ends and {/y} begins; put something between them, "/" or "-"
-    a:{?x}{&y} => {?x} takes what is meant for {&y}; put all variables into one expression
-    a:{?x}/{y} => {?x} must be the last, for it takes all that is left; put all its variables into one
-    a:?k=1{?x} => the query has begun before {?x}: write "&" for "?" in it
-    a:{x}/{x} => the variable "x" stands there twice; give each place a name of its own
-    a:{+x}/{+y} => {+x} and {+y} both take slashes, so nobody knows where the first ends; leave the "+" out of one of them
-    a:{;x};y => {;x} takes the ";" behind it; put all such variables into one expression
-    a:{#x}/y => {#x} must be the last, for it takes all that is left; put all its variables into one
+    a:{x}{y} => ambiguous template: nothing separates {x} and {y}; put "/" or "-" between them
+    a:{+x}{/y} => ambiguous template: nothing separates {+x} and {/y}; put "/" or "-" between them
+    a:{+x}{y} => ambiguous template: nothing separates {+x} and {y}; put "/" or "-" between them
+    a:{+x,y} => {+x,y} cannot be matched, since a value may contain ','; use one variable without "*", and split its value
+    a:{.x*} => {.x*} cannot be matched, since a value may contain '.'; use one variable without "*", and split its value
+    a:{#x,y} => {#x,y} cannot be matched, since a value may contain ','; use one variable without "*", and split its value
+    a:{x*,y} => ambiguous template: in {x*,y}, the variable with "*" matches any number of values; put it last
+    a:{/x*}{/y} => ambiguous template: nothing separates {/x*} and {/y}; put "/" or "-" between them
+    a:{?x}{&y} => ambiguous template: {?x} also matches the values of {&y}; put all variables into one expression
+    a:{?x}/{y} => {?x} must come last, since it matches the rest of the URI; put all such variables into one expression
+    a:?k=1{?x} => the query starts before {?x}; write "&" instead of "?" in it
+    a:{x}/{x} => duplicate variable "x"; use a different name in each place
+    a:{+x}/{+y} => ambiguous template: {+x} and {+y} both match slashes; remove the "+" from one of them
+    a:{;x};y => ambiguous template: {;x} also matches the ";" after it; put all such variables into one expression
+    a:{#x}/y => {#x} must come last, since it matches the rest of the URI; put all such variables into one expression
     "#);
     let many: Vec<_> = (0..33).map(|n| format!("{{x{n}}}")).collect();
     assert!(matcher(&many.join("/")).is_err());
@@ -143,7 +143,7 @@ fn what_leaves_a_doubt_is_refused() {
 }
 
 #[test]
-fn the_most_literal_template_comes_first() {
+fn most_literal_template_comes_first() {
     let mut templates = ["a://{x}/{y}", "a://{+x}", "a://b/{y}", "a://{x}/c"];
     templates.sort_by_key(|text| matcher(text).unwrap().rank());
     assert_eq!(
@@ -154,7 +154,7 @@ fn the_most_literal_template_comes_first() {
 
 /// A URI for which backtracking matchers would take practically forever.
 #[test]
-fn hostile_uris_take_no_longer_than_others() {
+fn hostile_uris_match_in_linear_time() {
     let places: Vec<_> = (0..31).map(|n| format!("{{x{n}}}a")).collect();
     let template = format!("s:{}b{{+rest}}c", places.concat());
     let matcher = matcher(&template).unwrap();
@@ -193,7 +193,7 @@ fn part() -> impl Strategy<Value = &'static str> {
 proptest! {
     /// A template matches its own expansions, and expands to the URIs that it matches.
     #[test]
-    fn what_expands_matches_back(
+    fn expanded_uris_match_back(
         parts in prop::collection::vec(part(), 0..6),
         reserved: bool,
         query in 0..4usize,
@@ -250,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(template: String, uri: String, braces in "[a{}+?&/;.#*:,x1%]{0,12}") {
+    fn parser_never_panics(template: String, uri: String, braces in "[a{}+?&/;.#*:,x1%]{0,12}") {
         for text in [template, braces] {
             if let Ok(matcher) = matcher(&text) {
                 let _ = matcher.captures(&uri);

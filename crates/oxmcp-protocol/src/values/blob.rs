@@ -25,7 +25,7 @@ use crate::lenient::BASE64;
 pub struct Blob(Bytes);
 
 impl Blob {
-    /// The bytes, without copying them.
+    /// Returns the bytes, without copying them.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.0
@@ -78,7 +78,8 @@ impl fmt::Debug for Blob {
 
 impl Serialize for Blob {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Encoded piece by piece into the serializer's buffer, without an intermediate text that is a third longer than the bytes.
+        // Encoded piece by piece into the serializer's buffer, without an intermediate text that is a third longer than the
+        // bytes.
         serializer.collect_str(&Base64Display::new(&self.0, &BASE64_STANDARD))
     }
 }
@@ -121,14 +122,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_survive_the_wire(bytes: Vec<u8>) {
+        fn blob_bytes_round_trip(bytes: Vec<u8>) {
             let text = serde_json::to_string(&Blob::from(bytes.clone())).unwrap();
             prop_assert_eq!(&*serde_json::from_str::<Blob>(&text).unwrap(), &bytes[..]);
         }
     }
 
     #[test]
-    fn what_is_not_base64_is_refused() {
+    fn invalid_base64_is_refused() {
         for bad in [r#""A""#, r#""AQ=""#, r#""A*==""#, "3"] {
             assert!(serde_json::from_str::<Blob>(bad).is_err(), "{bad}");
         }

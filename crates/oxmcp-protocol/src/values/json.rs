@@ -104,7 +104,7 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// The number as an integer, if it is whole and below 2^53 in magnitude, so that no neighbour has the same value as an `f64`.
+/// The number as an integer, if it is whole and below 2^53 in magnitude, so that no neighbor has the same value as an `f64`.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "below 2^53 a whole f64 is an i64"

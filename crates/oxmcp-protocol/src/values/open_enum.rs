@@ -16,7 +16,7 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            /// The name on the wire.
+            /// Returns the name on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {

@@ -23,25 +23,25 @@ use serde::{
 pub struct OrderedMap<V>(Vec<(String, V)>);
 
 impl<V> OrderedMap<V> {
-    /// A map without entries.
+    /// Creates a map without entries.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&V> {
         self.iter()
@@ -66,22 +66,22 @@ impl<V> OrderedMap<V> {
         Some(self.0.remove(at).1)
     }
 
-    /// The entries in their order.
+    /// Returns the entries in their order.
     pub fn iter(&self) -> OrderedMapIter<'_, V> {
         self.0.iter().map(borrow)
     }
 
-    /// The keys in their order.
+    /// Returns the keys in their order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(key, _)| &**key)
     }
 
-    /// The values in the order of their keys.
+    /// Returns the values in the order of their keys.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// The values in the order of their keys, mutable.
+    /// Returns the values in the order of their keys, mutable.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.0.iter_mut().map(|(_, value)| value)
     }

@@ -25,7 +25,7 @@ pub(crate) trait Tagged: Sized {
     /// Reads the variant that `tag` names from the other members.
     fn read<'de, D: Deserializer<'de>>(tag: &str, members: D) -> Result<Self, D::Error>;
 
-    /// Keeps an object as a variant that is not known, whatever its tag is.
+    /// Keeps an object as the unknown variant, whatever its tag is.
     fn unknown(members: JsonObject) -> Self;
 
     /// The variant that a bare string stands for, if there is one.
@@ -38,7 +38,7 @@ pub(crate) trait Tagged: Sized {
 pub(crate) fn deserialize<'de, T: Tagged, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    // Like a map, but a lenient deserializer learns of the tag.
+    // Like a map, but it tells a lenient deserializer about the tag.
     deserializer.deserialize_struct(TAGGED, T::MEMBERS, TaggedVisitor(PhantomData))
 }
 
@@ -51,7 +51,7 @@ impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
         write!(f, "an object with a `{}`", T::TAG)
     }
 
-    /// A lenient deserializer has given up to read the variant that the tag names.
+    /// A lenient deserializer has failed to read the variant that the tag names.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, members: D) -> Result<T, D::Error> {
         let members = JsonObject::deserialize(members)?;
         let is_typed = members.get(T::TAG).is_some_and(Value::is_string);

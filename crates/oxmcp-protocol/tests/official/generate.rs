@@ -1,5 +1,5 @@
-//! Instances of a definition, so many that each member and each variant stands in one: the smallest, the largest, and
-//! the smallest with each optional member alone.
+//! Instances of a definition that together cover each member and each variant: the smallest, the largest, and the
+//! smallest with each optional member.
 
 use serde_json::{Map, Value, json};
 

@@ -25,7 +25,7 @@ use self::schema::Schema;
 
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-fn the_tables_hold_the_methods_of_the_schemas() {
+fn method_tables_match_the_official_schemas() {
     let unions: [(&str, &[Row]); 5] = [
         ("ClientRequest", REQUESTS_TO_SERVER),
         ("ServerRequest", REQUESTS_TO_CLIENT),
@@ -50,7 +50,7 @@ fn the_tables_hold_the_methods_of_the_schemas() {
 
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-fn every_instance_of_every_definition_survives() {
+fn every_instance_of_every_definition_round_trips() {
     let mut count = 0;
     for schema in Schema::all() {
         for name in schema.definitions().keys() {
@@ -70,7 +70,7 @@ fn every_instance_of_every_definition_survives() {
 
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-fn every_official_example_survives() {
+fn every_official_example_round_trips() {
     for schema in Schema::all() {
         for (name, text) in schema.examples() {
             let mut example: Value = serde_json::from_str(&text).unwrap();
@@ -91,7 +91,7 @@ fn every_official_example_survives() {
     }
 }
 
-/// A definition that nobody looks at is one that somebody forgot.
+/// A definition without a type would go untested.
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
 fn every_definition_has_a_type() {
@@ -105,20 +105,20 @@ fn every_definition_has_a_type() {
     }
 }
 
-/// What is equal though it is not the same.
+/// The value in a normal form, so that equivalent values are equal.
 fn normal(value: Value) -> Value {
     match value {
         Value::Object(object) => object
             .into_iter()
-            // Types say by themselves of which type a result is, and a form is what has no mode.
+            // `resultType` follows from the type, and a request without a mode is a form.
             .filter(|(key, value)| key != "resultType" && !(key == "mode" && value == "form"))
             .map(|(key, value)| (key, normal(value)))
-            // What is false where false is meant anyway is not written.
+            // Members whose default is false are left out if they are false.
             .filter(|(key, value)| !(matches!(&**key, "isError" | "hasMore") && *value == false))
             .filter(|(key, value)| {
                 !matches!(&**key, "_meta" | "params") || *value != Value::Object(Map::new())
             })
-            // One piece of content may stand by itself.
+            // A single piece of content may be written without an array.
             .map(|(key, value)| match value {
                 Value::Array(mut items) if key == "content" && items.len() == 1 => {
                     (key, items.remove(0))
@@ -173,10 +173,10 @@ fn params_of(method: &str) -> Check {
             ResourceListChanged, ToolListChanged, PromptListChanged, ElicitationComplete, SubscriptionsAcknowledged,
             TaskStatusChanged;
     }
-    panic!("there is no method {method}")
+    panic!("unknown method {method}")
 }
 
-/// Definitions that are no types of their own: what JSON-RPC needs, unions of messages, and base interfaces.
+/// Definitions without a separate type: those of JSON-RPC, unions of messages, and base interfaces.
 const OTHERWISE: &[&str] = &[
     "Annotated",
     "BaseMetadata",

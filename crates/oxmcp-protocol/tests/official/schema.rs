@@ -1,7 +1,7 @@
 //! The official schemas of the protocol, from the directory that `OXMCP_SCHEMAS` names.
 //!
-//! The directory holds `<revision>.json` for each revision; or `<revision>/schema.json`, with examples beside it, as
-//! the specification's repository does; or it is the unpacked npm package of the conformance suite, whose
+//! The directory has `<revision>.json` for each revision; or `<revision>/schema.json`, with examples next to it, as in
+//! the specification's repository; or it is the unpacked npm package of the conformance suite, whose
 //! `dist/index.js` holds the schemas of all revisions but the first.
 
 use std::{env, fs, iter::Peekable, path::Path, str::Chars};
@@ -71,7 +71,7 @@ impl Schema {
             .expect("references lead somewhere")
     }
 
-    /// The methods of a union of requests or notifications. None where there is no such union.
+    /// The methods of a union of requests or notifications. Empty if the schema has no such union.
     pub(crate) fn methods(&self, union: &str) -> Vec<&str> {
         let Some(union) = self.definitions().get(union) else {
             return Vec::new();

@@ -115,7 +115,7 @@ fn has_port(host: &str) -> bool {
     host.rsplit(']').next().is_some_and(|it| it.contains(':'))
 }
 
-/// Configures a connection so that it fails when its peer is gone, also without notice, and is told of its end at once.
+/// Configures a connection so that it detects a lost peer, even a silent one, and is notified of its end at once.
 fn configured(info: ConnectionInfo) -> ConnectionInfo {
     let redis = info.redis_settings().clone();
     let redis = redis.set_protocol(ProtocolVersion::RESP3);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_have_a_user_and_password_of_their_own() {
+    fn sentinels_have_separate_credentials_in_the_address() {
         let own = "sentinel_username=s%20s&sentinel_password=x:/?@%26";
         for (query, login) in [
             ("", (None, None)),

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{failure, scripts::Invocation};
 
-/// The pause before a retry of a command that was refused because it reached the wrong server, or too early.
+/// The pause before retrying a command that was refused because it reached the wrong server, or came too early.
 const AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) struct Connection(Arc<Inner>);
@@ -95,7 +95,7 @@ impl Connection {
     /// Connects, and checks whether the server can be used.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         #[cfg(feature = "tls")]
-        // A provider that the program has installed stays.
+        // This fails if the program has already installed a provider, which stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let address = Address::parse(url)?;
         let shown = address.shown();
@@ -130,8 +130,8 @@ impl Connection {
         .await
     }
 
-    /// Subscribes to channels, on a connection of its own. The stream ends with that connection, and when the commands are moved to
-    /// another server.
+    /// Subscribes to channels, on a separate connection. The stream ends with that connection, and when commands switch to another
+    /// server.
     pub(crate) async fn subscribe(&self, channels: &[String]) -> Result<BoxStream<'static, Msg>> {
         let mut moved = self.0.moved.subscribe();
         moved.borrow_and_update();
@@ -143,14 +143,14 @@ impl Connection {
                     Err(error) => failed = Some(error),
                 }
             }
-            Err(failed.unwrap_or_else(|| (ErrorKind::Client, "there is no node").into()))
+            Err(failed.unwrap_or_else(|| (ErrorKind::Client, "no cluster node found").into()))
         });
         let messages = messages.await?;
         let moved = async move { drop(moved.changed().await) };
         Ok(messages.take_until(Box::pin(moved)).boxed())
     }
 
-    /// Runs a command, and retries it if it was refused before it was done, until the deadline of the operation.
+    /// Runs a command, and retries it if it was refused before execution, until the timeout of the operation.
     async fn patiently<T, F>(&self, mut command: impl FnMut() -> F) -> Result<T>
     where
         F: Future<Output = RedisResult<T>>,
@@ -187,7 +187,7 @@ impl Inner {
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs a command, at another node if its key has moved there before the rest of its slot.
+    /// Runs a command. If its key has moved to another node before the rest of its slot, runs it there.
     async fn query<T: FromRedisValue>(&self, command: &Cmd) -> RedisResult<T> {
         let answer = command.query_async(&mut self.current()).await;
         #[cfg(feature = "cluster")]
@@ -213,8 +213,8 @@ impl Inner {
         }
     }
 
-    /// Whether a node of a cluster has refused a command that another node would run, or that it will run soon. Nothing was done
-    /// then.
+    /// Whether a cluster node has refused a command that another node would run, or that it will run soon. The command was not
+    /// executed then.
     fn is_elsewhere(&self, error: &RedisError) -> bool {
         use ServerErrorKind::{
             Ask, BusyLoading, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain,
@@ -233,7 +233,7 @@ impl Inner {
         is_cluster && is_refused
     }
 
-    /// Leaves the current server after an error that suggests a failover: the address may lead to another server then, but the
+    /// Leaves the current server after an error that suggests a failover. The address may lead to another server by then, while the
     /// connection still leads to the former primary.
     fn leave(self: &Arc<Self>, error: &RedisError) {
         let is_replica = error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly);
@@ -266,8 +266,8 @@ impl Inner {
                 if let Form::Sentinels(sentinels) = &inner.form {
                     match timeout(2 * PATIENCE, sentinels.primary()).await {
                         Ok(Ok(client)) => inner.move_to(Arc::new(client)),
-                        Ok(Err(error)) => tracing::debug!(%error, "the sentinels know no primary"),
-                        Err(_) => tracing::debug!("the sentinels do not answer"),
+                        Ok(Err(error)) => tracing::debug!(%error, "sentinels know no primary"),
+                        Err(_) => tracing::debug!("no response from the sentinels"),
                     }
                     sentinels.end_asking();
                 }

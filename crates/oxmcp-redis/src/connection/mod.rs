@@ -1,4 +1,4 @@
-//! Connection to Redis: one for all commands, which reconnects by itself, with a deadline for each operation.
+//! Connection to Redis: one for all commands, which reconnects automatically, with a timeout for each operation.
 
 mod address;
 mod handle;

@@ -1,5 +1,5 @@
-//! Nodes of a cluster: one connection for commands, which finds the node of each key, another one to the node to which keys move,
-//! and any node for subscriptions.
+//! Nodes of a Redis cluster: the connection for commands, which finds the node of each key, a connection to the node to which keys
+//! move, and clients for subscriptions.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -75,8 +75,8 @@ impl Nodes {
         Client::open(first.clone().set_addr(address)).ok()
     }
 
-    /// Runs a command at a node, `host:port`, to which the slot of its key moves. Many such nodes have none of the slots yet, so
-    /// that the connection for commands does not know them.
+    /// Runs a command at a node, `host:port`, to which the slot of its key is moving. Such a node may have no slots yet, so the
+    /// connection for commands does not know it.
     pub(super) async fn ask<T: FromRedisValue>(&self, node: &str, command: &Cmd) -> RedisResult<T> {
         let mut connection = self.connection_to(node)?;
         let mut pipeline = redis::pipe();
@@ -99,7 +99,7 @@ impl Nodes {
         let place = node.rsplit_once(':');
         let client =
             place.and_then(|(host, port)| self.client(host.to_owned(), port.parse().ok()?));
-        let client = client.ok_or((ErrorKind::Client, "keys move to a node without an address"))?;
+        let client = client.ok_or((ErrorKind::Client, "cluster node has no usable address"))?;
         let connection = ConnectionManager::new_lazy_with_config(client, config())?;
         *moving_to = Some((node.to_owned(), connection.clone()));
         Ok(connection)
@@ -125,7 +125,7 @@ mod tests {
     use super::working;
 
     #[test]
-    fn nodes_are_read_unless_they_have_failed() {
+    fn failed_nodes_are_left_out() {
         let tail = "- 0 1 1 connected 0-5460";
         for (line, node) in [
             (

@@ -1,4 +1,4 @@
-//! Sentinels, which name the current primary.
+//! Redis Sentinel: finding the current primary.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -45,12 +45,13 @@ impl Sentinels {
         })
     }
 
-    /// Whether the caller must ask, since no other caller does. Ended by [`end_asking`](Self::end_asking).
+    /// Whether the caller must query the sentinels, since no other caller is doing so. Ends with
+    /// [`end_asking`](Self::end_asking).
     pub(super) fn begin_asking(&self) -> bool {
         !self.is_asking.swap(true, Ordering::AcqRel)
     }
 
-    /// Notes that the caller that began to ask is done.
+    /// Notes that the caller that queries the sentinels is done.
     pub(super) fn end_asking(&self) {
         self.is_asking.store(false, Ordering::Release);
     }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::failure;
 
-/// The deadline of an operation in total. A call waits for it, and a store that hangs must not make calls hang.
+/// The timeout of a whole operation. Calls wait for operations, and a store that hangs must not make calls hang.
 pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Connects to a server. Returns the connection, and the `INFO` of the server.
@@ -24,7 +24,7 @@ pub(super) async fn connect(client: &Client, shown: &str) -> Result<(ConnectionM
     };
     let mut command = redis::cmd("INFO");
     let asked = command.arg("server").query_async::<String>(&mut manager);
-    // Some users may not run `INFO`. If a feature is missing, operations fail later.
+    // Some users are not allowed to run `INFO`. If a feature is missing, operations fail later.
     let info = timeout(PATIENCE, asked).await.ok().and_then(Result::ok);
     let info = Info(info.unwrap_or_default());
     info.check(shown)?;
@@ -64,7 +64,7 @@ pub(super) fn config() -> ConnectionManagerConfig {
         .set_number_of_retries(2)
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500))
-        // The only push is that the connection has ended, upon which the next one begins before it is needed.
+        // The only push message is the end of the connection, so that reconnection starts before the next command.
         .set_push_sender(|_: PushInfo| Ok::<(), RedisError>(()))
         .set_automatic_resubscription()
 }

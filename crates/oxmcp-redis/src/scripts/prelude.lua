@@ -1,4 +1,4 @@
--- The time of Redis in milliseconds since 1970, and keys that live as long as the last of what is in them.
+-- The time of Redis in milliseconds since 1970, and keys that expire with their last entry.
 local seconds = redis.call('TIME')
 local now = seconds[1] * 1000 + math.floor(seconds[2] / 1000)
 

@@ -1,4 +1,4 @@
-//! The bus: the contract, what Redis sees, and what is missed.
+//! The bus: the contract, its data in Redis, and missed messages.
 
 use std::{future::poll_fn, time::Duration};
 
@@ -19,7 +19,7 @@ async fn next(subscription: &mut BoxStream<'static, Delivery>) -> Option<Deliver
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn session_bus_contract_holds() {
     let Some((server, prefix)) = shared("the contract of buses") else {
         return;
     };
@@ -28,7 +28,7 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test]
-async fn a_subscription_ends_with_its_connection_and_another_one_begins() {
+async fn subscription_ends_with_its_connection_and_is_renewed() {
     let Some(server) = own("subscriptions of the bus", &[]) else {
         return;
     };
@@ -46,7 +46,7 @@ async fn a_subscription_ends_with_its_connection_and_another_one_begins() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_is_bounded_and_said_to_be_missed() {
+async fn slow_subscriber_misses_messages_and_is_notified() {
     let Some((server, prefix)) = shared("a slow subscriber") else {
         return;
     };
@@ -64,7 +64,7 @@ async fn what_is_not_taken_is_bounded_and_said_to_be_missed() {
 }
 
 #[tokio::test]
-async fn messages_are_sealed_and_one_that_does_not_open_is_missed() {
+async fn messages_are_sealed_and_unopenable_ones_are_missed() {
     let Some((server, prefix)) = shared("secrets of the bus") else {
         return;
     };
@@ -82,6 +82,6 @@ async fn messages_are_sealed_and_one_that_does_not_open_is_missed() {
     next(&mut subscription).await.unwrap();
     let other = server.connect(&prefix).await.keys([key(2)]);
     other.publish("changes", "1".into()).await.unwrap();
-    // The end of a subscription says that something was missed.
+    // The end of a subscription reports missed messages.
     assert_eq!(next(&mut subscription).await, None);
 }

@@ -1,4 +1,4 @@
-//! Changes at the nodes of a server, which Redis connects.
+//! Change notifications between the nodes of a server, over Redis.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn watching(node: &Server) -> ScriptedPeer {
     peer
 }
 
-/// What comes next: a resource, or a method.
+/// The next notification: a resource URI, or a method.
 async fn told(peer: &mut ScriptedPeer) -> String {
     let message = timeout(PATIENCE, peer.receive()).await;
     let message: Value = message.expect("nothing comes").unwrap();
@@ -55,7 +55,7 @@ async fn until_subscribed(redis: &server::Server, count: usize) {
 }
 
 #[tokio::test]
-async fn a_change_is_told_at_other_nodes_and_after_a_gap_everything_is() {
+async fn change_reaches_other_nodes_and_gap_reports_everything() {
     let Some(redis) = own("changes at other nodes", &[]) else {
         return;
     };
@@ -68,7 +68,7 @@ async fn a_change_is_told_at_other_nodes_and_after_a_gap_everything_is() {
     assert_eq!(told(&mut peer).await, "notifications/tools/list_changed");
     let killed: usize = redis.says(&["CLIENT", "KILL", "TYPE", "pubsub"]).unwrap();
     assert!(killed >= 2);
-    // Nobody hears it, and nobody need: what was missed is told.
+    // The other node does not receive this message. After reconnecting, it reports what it may have missed.
     one.resource_updated(WATCHED);
     let all = [
         "notifications/tools/list_changed",

@@ -1,4 +1,4 @@
-//! The errors of addresses where there is no Redis that can be used.
+//! Errors of addresses without a usable Redis.
 
 use std::net::Ipv4Addr;
 
@@ -11,10 +11,13 @@ use tokio::{
 use super::server::{free_port, own, refused};
 
 #[tokio::test]
-async fn an_address_that_leads_nowhere_is_told() {
+async fn unreachable_address_is_reported() {
     let url = format!("redis://:hunter2@127.0.0.1:{}", free_port());
     let error = refused(Redis::connect(&url).await);
-    assert!(error.contains("there is no Redis at 127.0.0.1:"), "{error}");
+    assert!(
+        error.contains("could not connect to Redis at 127.0.0.1:"),
+        "{error}"
+    );
     assert!(!error.contains("hunter2"), "{error}");
     let error = refused(Redis::connect("http://:hunter2@host").await);
     assert!(error.contains("redis://[user:password@]host"), "{error}");
@@ -22,7 +25,7 @@ async fn an_address_that_leads_nowhere_is_told() {
 }
 
 #[tokio::test]
-async fn another_password_is_wanted() {
+async fn wrong_password_is_reported() {
     let test = "passwords";
     let Some(server) = own(test, &["--requirepass", "right"]) else {
         return;
@@ -41,7 +44,7 @@ async fn another_password_is_wanted() {
 }
 
 #[tokio::test]
-async fn an_old_redis_is_refused() {
+async fn old_redis_is_refused() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = tokio::spawn(async move {
@@ -65,6 +68,6 @@ async fn an_old_redis_is_refused() {
         }
     });
     let error = refused(Redis::connect(format!("redis://127.0.0.1:{port}")).await);
-    assert!(error.contains("is 6.2.14: this needs Redis 7.0"), "{error}");
+    assert!(error.contains("version 6.2.14; use Redis 7.0"), "{error}");
     server.abort();
 }

@@ -1,4 +1,4 @@
-//! Events of streams: the contract, bounds, and what is lost.
+//! Events of streams: the contract, limits, and lost events.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn found(events: &[&'static str], ended: bool) -> Replay {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn event_store_contract_holds() {
     let Some((server, prefix)) = shared("the contract of events") else {
         return;
     };
@@ -42,7 +42,7 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test]
-async fn the_oldest_events_go_first_and_are_lost() {
+async fn oldest_events_are_evicted_first() {
     let Some((server, prefix)) = shared("events that go") else {
         return;
     };
@@ -58,7 +58,7 @@ async fn the_oldest_events_go_first_and_are_lost() {
         store.after("session", "a", 1, 9).await.unwrap(),
         found(&["2", "3"], false)
     );
-    // 46 bytes are for the seal of each.
+    // The seal of each event takes 46 bytes.
     let store = store.max_stream_bytes(100);
     add(&store, "b", "1234").await;
     add(&store, "b", "1234567").await;
@@ -71,13 +71,13 @@ async fn the_oldest_events_go_first_and_are_lost() {
         found(&["1234567"], false)
     );
     let large = StreamWrite::new(Bytes::from(vec![b'x'; 100]));
-    assert!(refused(store.append("session", "b", large).await).contains("larger"));
-    // Counting goes on.
+    assert!(refused(store.append("session", "b", large).await).contains("event is too large"));
+    // Indexes continue.
     assert_eq!(add(&store, "b", "1").await, [3]);
 }
 
 #[tokio::test]
-async fn events_that_have_expired_are_lost_and_counting_goes_on() {
+async fn expired_events_are_lost_and_numbering_continues() {
     let Some((server, prefix)) = shared("events that expire") else {
         return;
     };
@@ -116,7 +116,7 @@ async fn events_that_have_expired_are_lost_and_counting_goes_on() {
 }
 
 #[tokio::test]
-async fn streams_of_a_session_are_bounded_and_old_ones_make_room() {
+async fn session_streams_are_bounded_and_oldest_evicted() {
     let Some((server, prefix)) = shared("too many streams") else {
         return;
     };
@@ -144,14 +144,14 @@ async fn streams_of_a_session_are_bounded_and_old_ones_make_room() {
     );
     let claim = |name| store.claim("session", name, Claim::IfFree, Duration::ZERO);
     assert_eq!(claim("last").await.unwrap(), Some(1));
-    // Now none has ended.
+    // Now no stream has ended.
     let refusal = store.append("session", "more", ended()).await.unwrap_err();
     assert!(refusal.is_limit());
-    assert!(refused(claim("more").await).contains("1024 streams that have not ended"));
+    assert!(refused(claim("more").await).contains("too many open streams: the session has 1024"));
 }
 
 #[tokio::test]
-async fn whoever_waits_is_woken_by_another_process() {
+async fn waiting_reader_is_woken_by_another_process() {
     let Some((server, prefix)) = shared("waits for events") else {
         return;
     };
@@ -173,15 +173,15 @@ async fn whoever_waits_is_woken_by_another_process() {
             add(&one, "a", "x").await;
         }
     };
-    // Less than it takes to look by itself.
+    // Less than the recheck interval.
     let both = async { tokio::join!(follow, write) };
     timeout(Duration::from_secs(3), both)
         .await
-        .expect("nobody is woken");
+        .expect("the waiter is not woken");
 }
 
 #[tokio::test]
-async fn redis_sees_no_event() {
+async fn redis_sees_no_plaintext_event() {
     let Some((server, prefix)) = shared("secrets of events") else {
         return;
     };
@@ -202,7 +202,7 @@ async fn redis_sees_no_event() {
     assert!(!format!("{kept:?}").contains("secret"));
 }
 
-/// For how long, in seconds, the state of the streams of the session "session" is kept.
+/// The remaining lifetime, in seconds, of the state of the streams of the session "session".
 fn lasts(server: &Server, prefix: &str) -> i64 {
     let pattern = format!("{{{prefix}:*:streams");
     let keys: Vec<String> = server.says(&["KEYS", &pattern]).unwrap();
@@ -214,7 +214,7 @@ fn lasts(server: &Server, prefix: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn the_state_of_streams_lasts_as_long_as_their_session() {
+async fn stream_state_lives_as_long_as_its_session() {
     let Some((server, prefix)) = shared("the age of streams") else {
         return;
     };
@@ -239,7 +239,7 @@ async fn the_state_of_streams_lasts_as_long_as_their_session() {
 }
 
 #[tokio::test]
-async fn streams_whose_events_are_gone_are_forgotten() {
+async fn streams_without_events_are_forgotten() {
     let Some((server, prefix)) = shared("streams that go") else {
         return;
     };

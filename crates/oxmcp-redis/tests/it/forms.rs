@@ -1,4 +1,4 @@
-//! Redis in other forms: a cluster, and a primary that sentinels know.
+//! Tests of other deployments: a Redis cluster, and a primary monitored by sentinels.
 
 use std::{
     fs,
@@ -26,10 +26,10 @@ use tokio::{
 
 use super::server::{Server, free_port, key, own, refused, task};
 
-/// How long a failover may take, on a busy machine.
+/// The maximum duration of a failover, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -38,7 +38,7 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Creates a task as soon as there is a Redis that takes it.
+/// Creates a task as soon as a Redis accepts it.
 async fn create_at_last(store: &Redis, id: &str) {
     let begun = Instant::now();
     while let Err(error) = store.create(task(id)).await {
@@ -62,11 +62,11 @@ async fn contracts_hold(url: &str) {
     testing::bus_contract(bus).await.unwrap();
 }
 
-/// The bus goes on: a subscription that may have missed something ends, and the next one hears.
+/// Checks that the bus keeps working: a subscription that may have missed a message ends, and the next one gets messages.
 async fn is_heard(store: &Redis, other: &Redis) {
     let begun = Instant::now();
     loop {
-        assert!(begun.elapsed() < PATIENCE, "nobody hears anything");
+        assert!(begun.elapsed() < PATIENCE, "no message arrives");
         let Ok(mut heard) = other.subscribe(&["changes"]).await else {
             sleep(Duration::from_millis(50)).await;
             continue;
@@ -79,7 +79,7 @@ async fn is_heard(store: &Redis, other: &Redis) {
     }
 }
 
-/// Three primaries, among which the keys are divided.
+/// A Redis cluster of three primaries.
 pub(crate) async fn cluster(test: &str) -> Option<Vec<Server>> {
     let mut nodes = Vec::new();
     for _ in 0..3 {
@@ -108,7 +108,7 @@ pub(crate) fn node_of_cluster(test: &str) -> Option<Server> {
     own(test, &options)
 }
 
-/// Makes one cluster of nodes, and waits until each of them says so.
+/// Joins nodes to a cluster, and waits until each of them reports it.
 pub(crate) async fn meet(nodes: &[Server]) {
     let (first, others) = nodes.split_first().unwrap();
     for node in others {
@@ -137,7 +137,7 @@ fn place_of(nodes: &[Server], prefix: &str) -> usize {
 }
 
 #[tokio::test]
-async fn the_contracts_hold_in_a_cluster() {
+async fn store_contracts_hold_in_a_cluster() {
     let Some(nodes) = cluster("contracts in a cluster").await else {
         return;
     };
@@ -145,7 +145,7 @@ async fn the_contracts_hold_in_a_cluster() {
 }
 
 #[tokio::test]
-async fn after_a_failover_of_a_cluster_another_node_goes_on() {
+async fn another_node_continues_after_cluster_failover() {
     let test = "a failover of a cluster";
     let (Some(mut nodes), Some(replica)) = (cluster(test).await, node_of_cluster(test)) else {
         return;
@@ -156,7 +156,7 @@ async fn after_a_failover_of_a_cluster_another_node_goes_on() {
     meet(&nodes).await;
     let id: String = nodes[primary].says(&["CLUSTER", "MYID"]).unwrap();
     let () = nodes[3].says(&["CLUSTER", "REPLICATE", &id]).unwrap();
-    // The address names the one that is killed, too.
+    // The address includes the node that is killed.
     let others = nodes.iter().map(|it| it.url().replace("redis://", ""));
     let url = format!("redis://{}", others.collect::<Vec<_>>().join(","));
     let store = Redis::connect(&url)
@@ -194,7 +194,7 @@ async fn keys_that_move_are_found_again() {
     let prefix = "shop";
     let store = Redis::connect(nodes[0].url()).await.unwrap();
     let store = store.prefix(prefix).keys([key(1)]);
-    // Nothing is there yet, so that only the slot moves.
+    // The slot is still empty, so only the slot moves.
     assert!(store.load("a").await.unwrap().is_none());
     let slot: usize = nodes[0]
         .says(&["CLUSTER", "KEYSLOT", &format!("{{{prefix}}}")])
@@ -213,7 +213,7 @@ async fn keys_that_move_are_found_again() {
     assert_eq!(keys, 3);
 }
 
-/// Passes everything on to a port, but for one answer, at which it cuts the connection.
+/// A proxy that cuts the connection instead of forwarding one response.
 async fn pass_on(listener: TcpListener, port: u16, cuts: Arc<AtomicBool>) {
     while let Ok((client, _)) = listener.accept().await {
         let cuts = Arc::clone(&cuts);
@@ -237,7 +237,7 @@ async fn pass_on(listener: TcpListener, port: u16, cuts: Arc<AtomicBool>) {
 }
 
 #[tokio::test]
-async fn what_may_have_been_done_is_not_done_again() {
+async fn possibly_executed_commands_are_not_repeated() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let announced = listener.local_addr().unwrap().port().to_string();
     let bus = free_port().to_string();
@@ -282,10 +282,10 @@ async fn several_addresses_of_no_cluster_are_refused() {
     };
     let url = format!("{},127.0.0.1:{}", one.url(), other.port());
     let error = refused(Redis::connect(&url).await);
-    assert!(error.contains("is no cluster"), "{error}");
+    assert!(error.contains("is not a cluster"), "{error}");
 }
 
-/// A primary, a replica, and a sentinel that knows them as `main`.
+/// A primary, a replica, and a sentinel that monitors them as `main`.
 struct Watched {
     primary: Server,
     replica: Server,
@@ -328,7 +328,7 @@ impl Watched {
 }
 
 #[tokio::test]
-async fn the_contracts_hold_with_sentinels() {
+async fn store_contracts_hold_with_sentinels() {
     let Some(watched) = Watched::start("contracts with sentinels").await else {
         return;
     };
@@ -336,21 +336,21 @@ async fn the_contracts_hold_with_sentinels() {
 }
 
 #[tokio::test]
-async fn after_a_failover_the_sentinels_name_the_next_primary() {
+async fn sentinels_name_the_new_primary_after_failover() {
     let Some(mut watched) = Watched::start("a failover with sentinels").await else {
         return;
     };
     let error = refused(Redis::connect(watched.url().replace("main", "other")).await);
     assert!(
-        error.contains("know no primary of the name \"other\""),
+        error.contains("know no working primary \"other\""),
         "{error}"
     );
     fail_over(&mut watched, Server::stop).await;
 }
 
-/// Its connections stay as they are, and nothing comes by them.
+/// A frozen primary: its connections stay open, but carry no data.
 #[tokio::test]
-async fn a_primary_that_hangs_is_left() {
+async fn hung_primary_is_abandoned() {
     let Some(mut watched) = Watched::start("a primary that hangs").await else {
         return;
     };
@@ -369,16 +369,16 @@ async fn fail_over(watched: &mut Watched, end: impl FnOnce(&mut Server)) {
     let mut heard = store.subscribe(&["changes"]).await.unwrap();
     end(&mut watched.primary);
     create_at_last(&store, "after").await;
-    // It may have missed something.
+    // It may have missed messages.
     let end = timeout(PATIENCE, heard.next()).await;
-    assert_eq!(end.expect("the subscription goes on"), None);
+    assert_eq!(end.expect("the subscription does not end"), None);
     assert!(store.load("before").await.unwrap().is_some());
     is_heard(&store, &store).await;
     assert_eq!(watched.replica.says::<usize>(&["DBSIZE"]).unwrap(), 4);
 }
 
 #[tokio::test]
-async fn a_primary_that_is_one_no_longer_is_left() {
+async fn demoted_primary_is_abandoned() {
     let Some(watched) = Watched::start("a primary that is one no longer").await else {
         return;
     };
@@ -395,7 +395,7 @@ async fn a_primary_that_is_one_no_longer_is_left() {
         info.contains("role:master")
     })
     .await;
-    // The one before goes on, and only says sooner or later that it is a replica.
+    // The former primary keeps running, and becomes a replica after some time.
     until("the primary does not become a replica", || {
         let info: redis::RedisResult<String> = watched.primary.says(&["INFO", "replication"]);
         info.is_ok_and(|it| it.contains("role:slave"))
@@ -403,14 +403,14 @@ async fn a_primary_that_is_one_no_longer_is_left() {
     .await;
     create_at_last(&store, "after").await;
     let end = timeout(PATIENCE, heard.next()).await;
-    assert_eq!(end.expect("the subscription goes on"), None);
+    assert_eq!(end.expect("the subscription does not end"), None);
     is_heard(&store, &store).await;
     let keys: usize = watched.replica.says(&["DBSIZE"]).unwrap();
     assert_eq!(keys, 4);
 }
 
 #[tokio::test]
-async fn sentinels_have_a_user_and_a_password_of_their_own() {
+async fn sentinels_accept_their_own_user_and_password() {
     let test = "sentinels with passwords";
     let Some(primary) = own(test, &["--requirepass", "of-primary"]) else {
         return;

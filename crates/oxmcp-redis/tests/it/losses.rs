@@ -1,4 +1,4 @@
-//! A Redis that restarts, hangs, forgets, is full, or is no primary any more.
+//! Failures of Redis: it restarts, hangs, loses data, is full, or is no longer the primary.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -13,10 +13,10 @@ use tokio::{
 
 use super::server::{Server, key, own, refused, shared, task};
 
-/// How long something may take that has no time of its own.
+/// The timeout of waits without a specific limit.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Creates a task as soon as there is a Redis that takes it.
+/// Creates a task as soon as a Redis accepts it.
 async fn create_at_last(store: &Redis, id: &str) {
     let begun = Instant::now();
     while let Err(error) = store.create(task(id)).await {
@@ -25,7 +25,7 @@ async fn create_at_last(store: &Redis, id: &str) {
     }
 }
 
-/// How many subscriptions there are.
+/// The number of subscriptions.
 fn subscribers(server: &Server, prefix: &str) -> usize {
     let channel = format!("{{{prefix}}}:changes");
     let counts: (String, usize) = server.says(&["PUBSUB", "NUMSUB", &channel]).unwrap();
@@ -35,13 +35,13 @@ fn subscribers(server: &Server, prefix: &str) -> usize {
 async fn until_subscribed(server: &Server, prefix: &str) {
     let begun = Instant::now();
     while subscribers(server, prefix) == 0 {
-        assert!(begun.elapsed() < PATIENCE, "nobody subscribes");
+        assert!(begun.elapsed() < PATIENCE, "no subscription");
         sleep(Duration::from_millis(10)).await;
     }
 }
 
 #[tokio::test]
-async fn a_restart_loses_what_redis_did_not_keep_and_nothing_else() {
+async fn restart_loses_only_what_redis_did_not_persist() {
     let Some(mut server) = own("a restart of Redis", &[]) else {
         return;
     };
@@ -58,15 +58,15 @@ async fn a_restart_loses_what_redis_did_not_keep_and_nothing_else() {
     server.restart();
     create_at_last(&store, "after").await;
     assert!(store.load("before").await.unwrap().is_none());
-    // The task is gone, or Redis could not be asked: either way the wait is over.
+    // The task is gone, or Redis was down: either way the wait ends.
     let ended = timeout(PATIENCE, waiting).await;
     let _ = ended.expect("the wait does not end").unwrap();
-    // The subscription is there again.
+    // The subscription was restored.
     until_subscribed(&server, "shop").await;
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_fails_operations_and_is_there_again() {
+async fn hung_redis_fails_operations_and_recovers() {
     let Some(server) = own("a Redis that hangs", &[]) else {
         return;
     };
@@ -77,7 +77,7 @@ async fn a_redis_that_hangs_fails_operations_and_is_there_again() {
     for _ in 0..2 {
         let begun = Instant::now();
         let error = refused(store.load("a").await);
-        assert!(error.contains("has not answered"), "{error}");
+        assert!(error.contains("no response from Redis"), "{error}");
         assert!(
             begun.elapsed() < Duration::from_secs(3),
             "{:?}",
@@ -85,7 +85,7 @@ async fn a_redis_that_hangs_fails_operations_and_is_there_again() {
         );
     }
     let begun = Instant::now();
-    assert!(refused(Redis::connect(server.url()).await).contains("has not answered"));
+    assert!(refused(Redis::connect(server.url()).await).contains("no response from Redis"));
     assert!(
         begun.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -97,7 +97,7 @@ async fn a_redis_that_hangs_fails_operations_and_is_there_again() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_was_killed_begins_again() {
+async fn killed_subscription_is_renewed() {
     let Some(server) = own("subscriptions that are killed", &[]) else {
         return;
     };
@@ -108,7 +108,7 @@ async fn a_subscription_that_was_killed_begins_again() {
     assert!(killed > 0);
     until_subscribed(&server, "shop").await;
     let wait = async {
-        // It may return early, so a change is what ends this.
+        // `changed` may return early, so this loop ends only by a change.
         while store.load("a").await.unwrap().unwrap().revision == 1 {
             store.changed("a", 1).await.unwrap();
         }
@@ -117,7 +117,7 @@ async fn a_subscription_that_was_killed_begins_again() {
         sleep(Duration::from_millis(100)).await;
         assert!(store.replace("a", 1, task("a")).await.unwrap());
     };
-    // Less than it takes to look by itself.
+    // Less than the recheck interval.
     let both = async { tokio::join!(wait, change) };
     timeout(Duration::from_secs(3), both)
         .await
@@ -125,7 +125,7 @@ async fn a_subscription_that_was_killed_begins_again() {
 }
 
 #[tokio::test]
-async fn scripts_that_were_forgotten_are_told_again() {
+async fn forgotten_scripts_are_loaded_again() {
     let Some((server, prefix)) = shared("scripts that are forgotten") else {
         return;
     };
@@ -136,7 +136,7 @@ async fn scripts_that_were_forgotten_are_told_again() {
 }
 
 #[tokio::test]
-async fn a_full_redis_says_so_and_keeps_what_it_has() {
+async fn full_redis_reports_it_and_keeps_its_data() {
     let Some(server) = own("a full Redis", &["--maxmemory-policy", "noeviction"]) else {
         return;
     };
@@ -145,13 +145,13 @@ async fn a_full_redis_says_so_and_keeps_what_it_has() {
     let () = server.says(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
     let error = refused(store.create(task("b")).await);
     assert!(
-        error.contains("no memory left") && error.contains("maxmemory"),
+        error.contains("out of memory") && error.contains("maxmemory"),
         "{error}"
     );
     let mut found = store.load("a").await.unwrap().unwrap();
     found.task.status_message = Some("more".to_owned());
     let error = refused(store.replace("a", found.revision, found.task).await);
-    assert!(error.contains("no memory left"), "{error}");
+    assert!(error.contains("out of memory"), "{error}");
     let same = store.load("a").await.unwrap().unwrap();
     assert_eq!((same.revision, same.task.status_message), (1, None));
     let () = server.says(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
@@ -159,7 +159,7 @@ async fn a_full_redis_says_so_and_keeps_what_it_has() {
     store.create(task("b")).await.unwrap();
 }
 
-/// An address that leads to one port, and later to another. Connections stay where they are.
+/// An address that leads to one port, and later to another. Existing connections stay.
 async fn forward_to(ports: watch::Receiver<u16>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -177,7 +177,7 @@ async fn forward_to(ports: watch::Receiver<u16>) -> String {
 }
 
 #[tokio::test]
-async fn after_a_failover_the_address_is_asked_again() {
+async fn address_is_resolved_again_after_a_failover() {
     let (Some(old), Some(new)) = (own("a failover", &[]), own("a failover", &[])) else {
         return;
     };
@@ -195,9 +195,9 @@ async fn after_a_failover_the_address_is_asked_again() {
     let () = new.says(&["REPLICAOF", "NO", "ONE"]).unwrap();
     let () = old.says(&["REPLICAOF", "127.0.0.1", &new_port]).unwrap();
     switch.send(new.port()).unwrap();
-    // The connection still leads to the old one, which says what it is now.
+    // The connection still leads to the former primary, which reports that it is a replica.
     let error = refused(store.create(task("b")).await);
-    assert!(error.contains("is a replica"), "{error}");
+    assert!(error.contains("is a read-only replica"), "{error}");
     create_at_last(&store, "b").await;
     assert!(store.load("a").await.unwrap().is_some());
 }

@@ -1,4 +1,4 @@
-//! Tests of the stores in Redis, with servers that they bring and start.
+//! Tests of the Redis stores, with Redis servers that they start.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Slots of a cluster that move from one node to another while they are used.
+//! Slots of a cluster that move from one node to another while they are in use.
 
 use bytes::Bytes;
 use oxmcp::{
@@ -23,7 +23,7 @@ fn write(data: &'static str) -> StreamWrite {
     StreamWrite::new(Bytes::from_static(data.as_bytes()))
 }
 
-/// A cluster, and a slot with a session that moves to a node which has none yet.
+/// A cluster, and a slot with a session that moves to a node without slots.
 struct Moving {
     nodes: Vec<Server>,
     from: usize,
@@ -90,12 +90,12 @@ impl Moving {
 }
 
 #[tokio::test]
-async fn sessions_and_streams_go_on_while_their_slot_moves() {
+async fn sessions_and_streams_continue_while_slot_moves() {
     let Some(moving) = Moving::begin("a slot that moves").await else {
         return;
     };
     let store = &moving.store;
-    // All is still there.
+    // All data is still there.
     assert_eq!(store.set("a", Setting::Initialized).await.unwrap(), Some(2));
     assert_eq!(
         store.append("a", "s", write("2")).await.unwrap(),
@@ -105,7 +105,7 @@ async fn sessions_and_streams_go_on_while_their_slot_moves() {
         moving.migrate(&key);
     }
     assert!(moving.keys().is_empty());
-    // Now it is at the other node, which knows none of the scripts, and still not the slot.
+    // Now the data is at the other node, which has none of the scripts yet, and does not own the slot yet.
     let found = store.load("a").await.unwrap().unwrap();
     assert!(found.version == 2 && found.record.initialized);
     let watch = Setting::Watch("file:///a".to_owned());
@@ -116,7 +116,7 @@ async fn sessions_and_streams_go_on_while_their_slot_moves() {
         Some(vec![3])
     );
     assert_eq!(moving.events().await, ["1", "2", "3"]);
-    // What is new goes there at once.
+    // New data goes there at once.
     store.remove("a").await.unwrap();
     assert!(moving.keys().is_empty());
     let to = moving.id(3);
@@ -135,14 +135,14 @@ async fn sessions_and_streams_go_on_while_their_slot_moves() {
 }
 
 #[tokio::test]
-async fn what_has_moved_in_part_waits_for_the_rest() {
+async fn partly_moved_slot_fails_until_move_completes() {
     let Some(moving) = Moving::begin("a slot that has moved in part").await else {
         return;
     };
     let keys = moving.keys();
     let (streams, others): (Vec<_>, Vec<_>) = keys.iter().partition(|it| it.ends_with(":streams"));
     moving.migrate(streams[0]);
-    // It does not wait for ever.
+    // The operation does not wait forever.
     let error = refused(moving.store.append("a", "s", write("2")).await);
     assert!(error.contains("try again"), "{error}");
     let refusals = || {

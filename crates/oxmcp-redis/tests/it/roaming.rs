@@ -1,4 +1,4 @@
-//! Nodes that serve the same legacy sessions, each on a runtime of its own with which it dies.
+//! Nodes that serve the same legacy sessions, each with its own runtime, so that it can be killed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use super::server::{self, own, shared};
 
-/// How long something may take that has no time of its own, and is told and not looked for.
+/// The maximum delay of notified changes: far less than the recheck interval.
 const SOON: Duration = Duration::from_secs(4);
 
 /// A node, until it is killed.
@@ -90,7 +90,7 @@ fn request(
     builder.body(Full::new(text.as_bytes())).unwrap()
 }
 
-/// The session of a client, which goes to any node.
+/// The session of a client, which sends its requests to any node.
 struct Session(String);
 
 impl Session {
@@ -128,7 +128,7 @@ impl Session {
         Events::of(node.send(request("GET", &self.0, last, &json!(""))).await)
     }
 
-    /// Lets a node know the session.
+    /// Makes a node load the session.
     async fn ping(&self, node: &Node) {
         let ping = json!({"jsonrpc": "2.0", "id": 1000, "method": "ping"});
         assert_eq!(self.post(node, &ping).await.status(), StatusCode::OK);
@@ -189,7 +189,7 @@ fn steps(release: &Arc<Notify>) -> Server {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_elsewhere_and_ends_with_an_error_where_its_node_is_killed() {
+async fn stream_continues_elsewhere_until_its_node_is_killed() {
     let Some((redis, prefix)) = shared("streams of many nodes") else {
         return;
     };
@@ -200,7 +200,7 @@ async fn a_stream_goes_on_elsewhere_and_ends_with_an_error_where_its_node_is_kil
     let mut begun = Events::of(session.call(&one, &json!("a/ü"), "steps").await);
     let (seen, _) = begun.next().await.unwrap();
     let mut resumed = session.get(&other, Some(&seen)).await;
-    // Longer than the lease of a node that says nothing.
+    // Longer than the lease of a silent node.
     sleep(Duration::from_secs(6)).await;
     let told = Instant::now();
     release.notify_one();
@@ -224,13 +224,13 @@ async fn a_stream_goes_on_elsewhere_and_ends_with_an_error_where_its_node_is_kil
         killed.elapsed()
     );
     assert!(resumed.next().await.is_none());
-    // The session goes on, and so does what was answered.
+    // The session continues, and so do the answered calls.
     let mut again = session.get(&other, Some(&id)).await;
     assert_eq!(again.next().await.unwrap().1, error);
 }
 
 #[tokio::test]
-async fn answers_and_cancellations_reach_the_node_that_waits_for_them() {
+async fn answers_and_cancellations_reach_the_waiting_node() {
     let Some((redis, prefix)) = shared("answers through another node") else {
         return;
     };
@@ -285,7 +285,7 @@ async fn say(node: &Node, text: &str) {
 }
 
 #[tokio::test]
-async fn the_client_hears_each_node_where_it_listens_and_all_of_it_once() {
+async fn client_receives_each_nodes_messages_once() {
     let Some((redis, prefix)) = shared("standing streams of many nodes") else {
         return;
     };
@@ -307,7 +307,7 @@ async fn the_client_hears_each_node_where_it_listens_and_all_of_it_once() {
         last = id;
         heard.push(event["params"]["data"].as_str().unwrap().to_owned());
     }
-    // The other node takes over, and the first one lets its client go.
+    // The other node takes over, and the first one closes its client's stream.
     let mut second = session.get(&other, Some(&last)).await;
     assert!(first.next().await.is_none());
     say(&one, "after").await;
@@ -325,9 +325,9 @@ async fn the_client_hears_each_node_where_it_listens_and_all_of_it_once() {
 
 const WATCHED: &str = "app://status";
 
-/// What the client hears until each of these nodes has had its say.
+/// The messages that the client receives until each of these nodes has sent its own.
 async fn heard(events: &mut Events, nodes: &[&Node]) -> (Vec<String>, String) {
-    // They tell of a change within some milliseconds.
+    // Nodes notify of a change within some milliseconds.
     sleep(Duration::from_millis(500)).await;
     for node in nodes {
         say(node, "last").await;
@@ -349,7 +349,7 @@ async fn heard(events: &mut Events, nodes: &[&Node]) -> (Vec<String>, String) {
 }
 
 #[tokio::test]
-async fn a_change_reaches_the_client_once_whichever_nodes_have_its_session() {
+async fn change_reaches_the_client_once_across_nodes() {
     let Some((redis, prefix)) = shared("changes of sessions of many nodes") else {
         return;
     };
@@ -376,7 +376,7 @@ async fn a_change_reaches_the_client_once_whichever_nodes_have_its_session() {
         let runtime = node.runtime.as_ref().unwrap();
         runtime.spawn(async move { mcp.resource_updated(WATCHED) })
     };
-    // While nobody listens, of a node that does not have the session.
+    // While no client listens, by a node that does not have the session.
     update(&stranger).await.unwrap();
     sleep(Duration::from_millis(500)).await;
     let mut events = session.get(&nodes[1], None).await;
@@ -386,7 +386,7 @@ async fn a_change_reaches_the_client_once_whichever_nodes_have_its_session() {
         update(node).await.unwrap();
         assert_eq!(heard(&mut events, &all).await.0, [WATCHED]);
     }
-    // The node where the client listens is killed while there is a change.
+    // The node where the client listens is killed during a change.
     update(&stranger).await.unwrap();
     let (told, last) = heard(&mut events, &all).await;
     assert_eq!(told, [WATCHED]);
@@ -397,7 +397,7 @@ async fn a_change_reaches_the_client_once_whichever_nodes_have_its_session() {
     assert_eq!(heard(&mut events, &left).await.0, [WATCHED]);
 }
 
-/// How many scripts have run.
+/// The number of scripts that have run.
 fn scripts(redis: &server::Server) -> u64 {
     let stats: String = redis.says(&["INFO", "commandstats"]).unwrap();
     let mut lines = stats.lines();
@@ -407,7 +407,7 @@ fn scripts(redis: &server::Server) -> u64 {
 }
 
 #[tokio::test]
-async fn a_streamed_call_is_one_round_trip_a_batch_and_a_plain_one_is_none() {
+async fn only_streamed_calls_use_redis_once_per_batch() {
     let Some(redis) = own("round trips of calls", &[]) else {
         return;
     };
@@ -415,7 +415,7 @@ async fn a_streamed_call_is_one_round_trip_a_batch_and_a_plain_one_is_none() {
     let server = steps(&release).tool(Tool::new("plain", "Do nothing", || async {}));
     let node = Node::start(&redis, "shop", server).await;
     let session = Session::open(&node, json!({})).await;
-    // Its record is touched in the background, and then for long no more.
+    // Its record is touched in the background, and then not again for a long time.
     for _ in 0..3 {
         session.ping(&node).await;
         sleep(Duration::from_millis(200)).await;
@@ -424,7 +424,7 @@ async fn a_streamed_call_is_one_round_trip_a_batch_and_a_plain_one_is_none() {
     session.call(&node, &json!(1), "plain").await;
     sleep(Duration::from_millis(100)).await;
     assert_eq!(scripts(&redis), before);
-    // The first one tells Redis the script.
+    // The first run loads the script into Redis.
     for id in [2, 3] {
         before = scripts(&redis);
         let mut events = Events::of(session.call(&node, &json!(id), "steps").await);
@@ -435,6 +435,6 @@ async fn a_streamed_call_is_one_round_trip_a_batch_and_a_plain_one_is_none() {
         assert_eq!(events.next().await.unwrap().1["id"], id);
         assert!(events.next().await.is_none());
     }
-    // Two times progress, and the answer with the end.
+    // Two progress notifications, and the response with the end.
     assert_eq!(scripts(&redis) - before, 3);
 }

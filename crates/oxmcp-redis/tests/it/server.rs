@@ -1,4 +1,4 @@
-//! Servers of Redis for tests: each ends with this process, however that ends.
+//! Redis servers for tests: each ends with this process, even if it crashes.
 
 use std::{
     env, fs,
@@ -19,20 +19,20 @@ use oxmcp_redis::Redis;
 use redis::{FromRedisValue, RedisResult};
 use xtask::packages;
 
-/// Where the program is; `None` where it cannot be had, for which there must be a reason.
+/// The path of the program; `None` if it is not installed, for which there must be a reason.
 static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     packages::REDIS
         .bring()
         .unwrap_or_else(|error| panic!("{error}"))
 });
 
-/// The server of all tests that do it no harm.
+/// The server that is shared by all tests that do not disturb it.
 static SHARED: LazyLock<Option<Server>> = LazyLock::new(|| Server::start(&[]));
 
-/// Ends what it starts when its input ends.
+/// A script that kills the server when its stdin ends.
 const KEEPER: &str = r#""$@" & server=$!; cat > /dev/null; kill -9 $server"#;
 
-/// A server that listens. It is killed in the end.
+/// A running server, which is killed on drop.
 pub(crate) struct Server {
     port: u16,
     options: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Server {
     keeper: Child,
 }
 
-/// The server that tests share, and a prefix that no other test has. Where there is none, the test named is left out.
+/// The shared server, and a prefix that no other test has. Without a server, the named test is skipped.
 pub(crate) fn shared(test: &str) -> Option<(&'static Server, String)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let Some(server) = SHARED.as_ref() else {
@@ -51,7 +51,7 @@ pub(crate) fn shared(test: &str) -> Option<(&'static Server, String)> {
     Some((server, format!("test-{number}")))
 }
 
-/// A server of the test's own.
+/// A separate server for one test.
 pub(crate) fn own(test: &str, options: &[&str]) -> Option<Server> {
     let server = Server::start(options);
     if server.is_none() {
@@ -90,7 +90,7 @@ impl Server {
         panic!("redis-server does not start");
     }
 
-    /// Kills it, and starts another one in its place, which knows nothing.
+    /// Kills the server, and starts another one at its port, without data.
     pub(crate) fn restart(&mut self) {
         self.stop();
         let program = PROGRAM.as_ref().unwrap();
@@ -99,7 +99,7 @@ impl Server {
         assert!(is_up(self.port), "redis-server does not start again");
     }
 
-    /// Kills it.
+    /// Kills the server.
     pub(crate) fn stop(&mut self) {
         end(&mut self.keeper);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
@@ -115,18 +115,18 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// A handle with a connection of its own.
+    /// A store handle with its own connection.
     pub(crate) async fn connect(&self, prefix: &str) -> Redis {
         let store = Redis::connect(self.url()).await.unwrap();
         store.prefix(prefix).keys([key(1)])
     }
 
-    /// What an administrator says.
+    /// Runs a command as an administrator.
     pub(crate) fn says<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         self.says_as("", words)
     }
 
-    /// What somebody says who has a password.
+    /// Runs a command as a user with a password.
     pub(crate) fn says_as<T: FromRedisValue>(&self, login: &str, words: &[&str]) -> RedisResult<T> {
         let url = format!("redis://{login}127.0.0.1:{}", self.port);
         let client = redis::Client::open(url)?;
@@ -136,13 +136,13 @@ impl Server {
             .query(&mut client.get_connection()?)
     }
 
-    /// Sends it a signal, by its name.
+    /// Sends the server a signal, by name.
     pub(crate) fn signal(&self, signal: &str, process: &str) {
         let sent = Command::new("kill").arg(signal).arg(process).status();
         assert!(sent.unwrap().success());
     }
 
-    /// The id of its process.
+    /// The process ID of the server.
     pub(crate) fn process(&self) -> String {
         let info: String = self.says(&["INFO", "server"]).unwrap();
         let mut lines = info.lines();
@@ -158,7 +158,7 @@ impl Drop for Server {
     }
 }
 
-/// The arguments of a server. What has a configuration file, as sentinels must have, says all of it there.
+/// The arguments of a server. One with a configuration file, such as a sentinel, has all of its settings there.
 fn arguments(port: u16, options: &[String]) -> Vec<String> {
     let port = port.to_string();
     if options.iter().any(|it| it == "--sentinel") {
@@ -195,13 +195,13 @@ fn end(keeper: &mut Child) {
     keeper.wait().ok();
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// Whether it answers, within 10 seconds.
+/// Whether the server responds within 10 seconds.
 fn is_up(port: u16) -> bool {
     (0..1000).any(|_| {
         thread::sleep(Duration::from_millis(10));
@@ -218,19 +218,19 @@ fn answers(port: u16) -> std::io::Result<bool> {
     Ok(&answer == b"+PONG\r\n" || answer.starts_with(b"-NOAUTH"))
 }
 
-/// A key that is the same whenever it is made.
+/// A deterministic key.
 pub(crate) fn key(byte: u8) -> StateKey {
     StateKey::new([byte; StateKey::LENGTH])
 }
 
-/// A task for an hour.
+/// A task with a time to live of an hour.
 pub(crate) fn task(id: &str) -> TaskRecord {
     let mut task = TaskRecord::new(id, "tool");
     task.ttl_ms = 3_600_000;
     task
 }
 
-/// The error that there must be.
+/// Unwraps the expected error, as text.
 pub(crate) fn refused<T>(outcome: oxmcp::Result<T>) -> String {
     match outcome {
         Ok(_) => panic!("it is not refused"),

@@ -1,4 +1,4 @@
-//! Sessions: the contract, what Redis sees of them, and bounds.
+//! Sessions: the contract, their data in Redis, and limits.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn record(name: &str) -> SessionRecord {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn session_store_contract_holds() {
     let Some((server, prefix)) = shared("the contract of sessions") else {
         return;
     };
@@ -61,7 +61,7 @@ async fn redis_sees_no_secret_of_a_session() {
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_no_session() {
+async fn damaged_record_is_treated_as_missing() {
     let Some((server, prefix)) = shared("damaged sessions") else {
         return;
     };
@@ -69,7 +69,7 @@ async fn a_damaged_record_is_no_session() {
     store.create("a", record("a"), LONG, 1).await.unwrap();
     // A process with another key may be able to open what this one cannot.
     let stranger = server.connect(&prefix).await.keys([key(2)]);
-    assert!(refused(stranger.load("a").await).contains("the same keys"));
+    assert!(refused(stranger.load("a").await).contains("share keys"));
     let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
     let damage = "local sealed = redis.call('HGET', KEYS[1], 'record'); \
                   redis.call('HSET', KEYS[1], 'record', string.sub(sealed, 1, -2))";
@@ -81,7 +81,7 @@ async fn a_damaged_record_is_no_session() {
 }
 
 #[tokio::test]
-async fn a_removed_session_is_forgotten_after_a_minute() {
+async fn removed_session_is_forgotten_after_a_minute() {
     let Some((server, prefix)) = shared("sessions that were removed") else {
         return;
     };
@@ -94,7 +94,7 @@ async fn a_removed_session_is_forgotten_after_a_minute() {
 }
 
 #[tokio::test]
-async fn what_a_client_says_of_itself_is_bounded() {
+async fn client_metadata_size_is_bounded() {
     let Some((server, prefix)) = shared("bounds of sessions") else {
         return;
     };
@@ -113,7 +113,7 @@ async fn what_a_client_says_of_itself_is_bounded() {
     let () = server.says(&["EVAL", fill, "1", &keys[0]]).unwrap();
     let watch = || Setting::Watch("file:///a".to_owned());
     assert!(refused(store.set("a", watch()).await).contains("too many"));
-    // What is there already can still change.
+    // Existing settings can still change.
     assert_eq!(
         store
             .set("a", Setting::Unwatch("file:///b".to_owned()))
@@ -123,7 +123,7 @@ async fn what_a_client_says_of_itself_is_bounded() {
     );
 }
 
-/// A session of Ann, who may have one.
+/// A session of Ann, with a limit of one session.
 async fn create_of_ann(store: &Redis, id: &str, lasts: Duration) -> Creation {
     let mut record = record("a");
     record.principal = Some("secret-ann".to_owned());
@@ -131,7 +131,7 @@ async fn create_of_ann(store: &Redis, id: &str, lasts: Duration) -> Creation {
 }
 
 #[tokio::test]
-async fn counts_show_nobody_and_expire_with_their_sessions() {
+async fn counts_hide_principals_and_expire_with_sessions() {
     let Some((server, prefix)) = shared("counts of sessions") else {
         return;
     };
@@ -156,7 +156,7 @@ async fn counts_show_nobody_and_expire_with_their_sessions() {
     }
     store.remove("secret-a").await.unwrap();
     assert!(counts().is_empty());
-    // One that was removed is not created again, and so not counted.
+    // A removed session is not created again, and so not counted.
     assert_eq!(
         create_of_ann(&store, "secret-a", LONG).await,
         Creation::Exists
@@ -165,7 +165,7 @@ async fn counts_show_nobody_and_expire_with_their_sessions() {
 }
 
 #[tokio::test]
-async fn what_fails_between_a_count_and_its_session_expires() {
+async fn count_without_session_expires() {
     let Some((server, prefix)) = shared("counts without sessions") else {
         return;
     };
@@ -182,7 +182,7 @@ async fn what_fails_between_a_count_and_its_session_expires() {
         assert!(begun.elapsed() < LONG, "it is counted for ever");
         sleep(Duration::from_millis(10)).await;
     }
-    // What has expired is not kept, either.
+    // Expired sessions are not kept, either.
     let all = format!("{{{prefix}}}:sessions");
     assert_eq!(server.says::<usize>(&["ZCARD", &all]).unwrap(), 1);
 }

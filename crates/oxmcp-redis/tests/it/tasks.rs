@@ -1,4 +1,4 @@
-//! Tasks: the contract, bounds, and how long keys live.
+//! Tasks: the contract, limits, and the lifetime of keys.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -10,7 +10,7 @@ use oxmcp::{
 use super::server::{refused, shared, task};
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn task_store_contract_holds() {
     let Some((server, prefix)) = shared("the contract of tasks") else {
         return;
     };
@@ -19,7 +19,7 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test]
-async fn tasks_are_bounded_and_expired_ones_make_room() {
+async fn tasks_are_bounded_and_expired_ones_evicted() {
     let Some((server, prefix)) = shared("bounds of tasks") else {
         return;
     };
@@ -37,11 +37,11 @@ async fn tasks_are_bounded_and_expired_ones_make_room() {
     assert!(refused(store.create(of("d", "ann")).await).contains("too many tasks"));
     store.create(of("e", "bob")).await.unwrap();
     assert!(store.create(of("f", "eve")).await.unwrap_err().is_limit());
-    assert!(refused(store.create(of("e", "bob")).await).contains("of this id already"));
+    assert!(refused(store.create(of("e", "bob")).await).contains("task ID is already in use"));
 }
 
 #[tokio::test]
-async fn every_key_goes_by_itself() {
+async fn every_key_expires() {
     let Some((server, prefix)) = shared("keys that go by themselves") else {
         return;
     };
@@ -59,11 +59,11 @@ async fn every_key_goes_by_itself() {
     assert_eq!(keys.len(), 5, "{keys:?}");
     for key in &keys {
         let left: i64 = server.says(&["PTTL", key]).unwrap();
-        // The sets live as long as the task that lives longest.
+        // The sets live as long as the longest-lived task.
         assert!((1..=3_600_000).contains(&left), "{key}: {left}");
         assert!(key.contains(":task:") || left > 60_000, "{key}: {left}");
     }
-    // More than scripts can count.
+    // More than scripts can represent exactly.
     assert!(store.renew("brief", 1, Duration::MAX).await.unwrap());
     assert_eq!(store.claim("brief", Duration::MAX).await.unwrap(), None);
     endless.task.ttl_ms = u64::MAX;
@@ -77,7 +77,7 @@ async fn every_key_goes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_over_is_nobodys_orphan() {
+async fn finished_task_is_not_an_orphan() {
     let Some((server, prefix)) = shared("tasks that are over") else {
         return;
     };
@@ -96,7 +96,7 @@ async fn a_task_that_is_over_is_nobodys_orphan() {
             .unwrap()
     );
     assert!(store.orphans(9).await.unwrap().is_empty());
-    // Nor does another lease make it one.
+    // Another lease does not make it an orphan, either.
     store.claim("a", Duration::ZERO).await.unwrap();
     assert!(store.orphans(9).await.unwrap().is_empty());
 }

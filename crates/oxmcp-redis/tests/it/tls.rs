@@ -1,4 +1,4 @@
-//! Redis and sentinels over TLS, whose certificate another process of this program trusts.
+//! Redis and sentinels over TLS, with a certificate that another process of this program trusts.
 
 use std::{
     env, fs,
@@ -17,11 +17,11 @@ use super::{
 
 const URLS: &str = "OXMCP_REDIS_TEST_TLS_URLS";
 
-/// Of a certificate that nobody else has issued.
+/// Settings of a self-signed certificate.
 const CERTIFICATE: &str = "[req]\ndistinguished_name = name\nx509_extensions = extensions\nprompt = no\n\
     [name]\nCN = localhost\n[extensions]\nbasicConstraints = critical,CA:FALSE\nsubjectAltName = IP:127.0.0.1\n";
 
-/// Makes a certificate and its key. Returns whether there is an `openssl`.
+/// Makes a certificate and its key. Returns whether `openssl` is installed.
 fn certify(directory: &Path) -> bool {
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("openssl.cnf"), CERTIFICATE).unwrap();
@@ -42,7 +42,7 @@ fn certify(directory: &Path) -> bool {
     made.is_ok_and(|made| made.status.success())
 }
 
-/// Uses what is at these addresses in a process that trusts a certificate.
+/// Uses the servers at these addresses in a process that trusts a certificate.
 fn use_all(urls: &[&str], trusted: &Path) -> Output {
     let mut process = Command::new(env::current_exe().unwrap());
     process.args(["--exact", "tls::the_process", "--nocapture"]);
@@ -52,7 +52,7 @@ fn use_all(urls: &[&str], trusted: &Path) -> Output {
     process.output().unwrap()
 }
 
-/// Not a test of its own: the other one runs it as another process.
+/// Not a test by itself: the other one runs it as another process.
 #[tokio::test]
 async fn the_process() {
     let Ok(urls) = env::var(URLS) else {
@@ -122,9 +122,9 @@ async fn redis_and_sentinels_are_used_over_tls() {
         String::from_utf8_lossy(&used.stdout).contains("used 2"),
         "{used:?}"
     );
-    // Two tasks, each with the set of its owner and that of all.
+    // Two tasks, each in the set of its owner and in the set of all.
     assert_eq!(redis.says::<usize>(&["DBSIZE"]).unwrap(), 6);
-    // Who does not trust the certificate is not connected, to neither of them.
+    // Without trust in the certificate, neither connection is made.
     let other = directory.join("other");
     assert!(certify(&other));
     for url in urls {

@@ -1,11 +1,11 @@
-//! Values at rest: sealed, bound to their place, and opened with the keys of before.
+//! Stored values: sealed, bound to their Redis key, and opened with former keys.
 
 use oxmcp::tasks::TaskStore;
 use oxmcp_redis::Redis;
 
 use super::server::{Server, key, refused, shared, task};
 
-/// All that Redis shows of a prefix: keys, and what they hold.
+/// All data of a prefix in Redis: keys and their values.
 fn shown(server: &Server, prefix: &str) -> Vec<u8> {
     let mut all = Vec::new();
     let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}}}:*")]).unwrap();
@@ -35,7 +35,7 @@ async fn keep_a_secret(store: &Redis) {
 }
 
 #[tokio::test]
-async fn redis_sees_no_secret_unless_it_may() {
+async fn redis_sees_no_plaintext_secret_by_default() {
     let Some((server, prefix)) = shared("secrets in Redis") else {
         return;
     };
@@ -48,7 +48,7 @@ async fn redis_sees_no_secret_unless_it_may() {
 }
 
 #[tokio::test]
-async fn what_was_moved_does_not_open() {
+async fn moved_value_does_not_open() {
     let Some((server, prefix)) = shared("values that were moved") else {
         return;
     };
@@ -66,30 +66,30 @@ async fn what_was_moved_does_not_open() {
         .unwrap();
     let [a, b] = [store.load("a").await, store.load("b").await];
     let moved = if a.is_err() { a } else { b };
-    assert!(refused(moved).contains("does not open"));
+    assert!(refused(moved).contains("modified, moved"));
 }
 
 #[tokio::test]
-async fn keys_are_replaced_while_their_tasks_are_there() {
+async fn keys_rotate_while_tasks_exist() {
     let Some((server, prefix)) = shared("keys that are replaced") else {
         return;
     };
     let (one, other) = (server.connect(&prefix).await, server.connect(&prefix).await);
     one.create(task("old")).await.unwrap();
-    // First everybody can open with the new one, then it seals.
+    // First all processes can open with the new key, then it seals.
     let other = other.keys([key(2), key(1)]);
     other.create(task("new")).await.unwrap();
-    assert!(refused(one.load("new").await).contains("the same keys"));
-    // A clone has the keys of all.
+    assert!(refused(one.load("new").await).contains("share keys"));
+    // Clones share their keys.
     drop(one.clone().keys([key(2), key(1)]));
     assert_eq!(one.list(None, None, 9).await.unwrap(), ["new", "old"]);
     let other = other.keys([key(2)]);
     assert!(other.load("new").await.unwrap().is_some());
-    assert!(refused(other.load("old").await).contains("keep old ones"));
+    assert!(refused(other.load("old").await).contains("keep old keys"));
 }
 
 #[tokio::test]
-async fn nothing_is_kept_before_its_form_is_chosen() {
+async fn nothing_is_stored_before_encryption_is_chosen() {
     let Some((server, prefix)) = shared("stores without keys") else {
         return;
     };
@@ -106,5 +106,5 @@ async fn nothing_is_kept_before_its_form_is_chosen() {
     let plain = store.plaintext();
     assert!(refused(plain.load("a").await).contains("has no keys"));
     plain.create(task("b")).await.unwrap();
-    assert!(refused(sealed.load("b").await).contains("is not sealed"));
+    assert!(refused(sealed.load("b").await).contains("is not encrypted"));
 }

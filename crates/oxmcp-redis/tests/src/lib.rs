@@ -1,1 +1,1 @@
-//! Documents of the tests: there are none. The tests of `oxmcp-redis` with servers that they start are in `it/`.
+//! Empty library: the tests of `oxmcp-redis`, which start Redis servers, are in `it/`.

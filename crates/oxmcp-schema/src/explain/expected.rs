@@ -116,7 +116,7 @@ pub(crate) fn literal(value: &Value) -> String {
 pub(crate) fn brief(value: &Value) -> String {
     match value {
         Value::Array(items) if items.is_empty() => "an empty array".to_owned(),
-        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Array(items) => format!("an array of length {}", items.len()),
         Value::Object(map) if map.is_empty() => "an empty object".to_owned(),
         Value::Object(_) => "an object".to_owned(),
         Value::String(text) => format!("the string {}", quote_text(text)),
@@ -134,7 +134,7 @@ pub(crate) fn quote(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, shortened if it is long.
+/// Returns a text in quotes, shortened if it is long.
 #[must_use]
 pub fn quote_text(text: &str) -> String {
     let short: String = text.chars().take(MAX_QUOTED).collect();

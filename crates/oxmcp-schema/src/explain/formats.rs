@@ -30,29 +30,32 @@ fn words(format: &str) -> Option<(&'static str, &'static str)> {
         "partial-date-time" => ("a date and time", "YYYY-MM-DDTHH:MM:SS without an offset"),
         "zoned-date-time" => (
             "a date and time in a time zone",
-            "a form such as 2026-01-31T09:30:00+01:00[Europe/Berlin]",
+            "a value such as 2026-01-31T09:30:00+01:00[Europe/Berlin]",
         ),
         "duration" => ("a duration", "ISO 8601, such as PT1H30M"),
         "uuid" => (
             "a UUID",
-            "a form such as 67e55044-10b1-426f-9247-bb680e5fe0c8",
+            "a value such as 67e55044-10b1-426f-9247-bb680e5fe0c8",
         ),
-        "uri" | "url" => ("a URI", "a form such as https://example.com/page"),
-        "uri-reference" => ("a URI or a relative reference", "a form such as /page?x=1"),
-        "iri" => ("an IRI", "a form such as https://example.com/page"),
-        "iri-reference" => ("an IRI or a relative reference", "a form such as /page?x=1"),
+        "uri" | "url" => ("a URI", "a value such as https://example.com/page"),
+        "uri-reference" => ("a URI or a relative reference", "a value such as /page?x=1"),
+        "iri" => ("an IRI", "a value such as https://example.com/page"),
+        "iri-reference" => (
+            "an IRI or a relative reference",
+            "a value such as /page?x=1",
+        ),
         "uri-template" => (
             "a URI template",
-            "a form such as https://example.com/{page}",
+            "a value such as https://example.com/{page}",
         ),
-        "ipv4" => ("an IPv4 address", "a form such as 192.0.2.1"),
-        "ipv6" => ("an IPv6 address", "a form such as 2001:db8::1"),
-        "ip" => ("an IP address", "a form such as 192.0.2.1 or 2001:db8::1"),
-        "email" | "idn-email" => ("an email address", "a form such as ann@example.com"),
-        "hostname" | "idn-hostname" => ("a host name", "a form such as www.example.com"),
+        "ipv4" => ("an IPv4 address", "a value such as 192.0.2.1"),
+        "ipv6" => ("an IPv6 address", "a value such as 2001:db8::1"),
+        "ip" => ("an IP address", "a value such as 192.0.2.1 or 2001:db8::1"),
+        "email" | "idn-email" => ("an email address", "a value such as ann@example.com"),
+        "hostname" | "idn-hostname" => ("a host name", "a value such as www.example.com"),
         "regex" => ("a regular expression", "the syntax of ECMAScript"),
-        "json-pointer" => ("a JSON Pointer", "a form such as /a/0"),
-        "relative-json-pointer" => ("a relative JSON Pointer", "a form such as 1/a"),
+        "json-pointer" => ("a JSON Pointer", "a value such as /a/0"),
+        "relative-json-pointer" => ("a relative JSON Pointer", "a value such as 1/a"),
         "decimal" => ("a decimal number", "digits, such as 12.50"),
         _ => return None,
     })
@@ -263,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_held_against_their_formats() {
+    fn texts_are_checked_against_their_formats() {
         let table = [
             ("date", "2024-02-29", true),
             ("date", "2025-02-29", false),

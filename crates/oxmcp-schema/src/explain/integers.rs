@@ -6,7 +6,7 @@ use oxmcp_json::Text;
 /// The number of digits of the largest integer that types commonly accept, `u64::MAX`.
 const DIGITS: usize = 20;
 
-/// The text with `3` in place of `3.0` and `30` in place of `3e1`, for types that read only integers without fraction
+/// Returns the text with `3` instead of `3.0` and `30` instead of `3e1`, for types that read only integers without fraction
 /// and exponent. `None` if it has no such number.
 #[must_use]
 pub fn without_fractions(json: Text<'_>) -> Option<String> {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_lose_their_fraction_and_nothing_else_changes() {
+    fn whole_numbers_lose_only_their_fraction() {
         let table = [
             (r#"{"a": 3.0}"#, Some(r#"{"a": 3}"#)),
             ("[1.0,-2.00,3e2,1.5e1,12.50E+1]", Some("[1,-2,300,15,125]")),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_a_type_are_told_in_words() {
+    fn numbers_out_of_range_are_described_in_words() {
         let said = |json: &str| {
             let error = serde_json::from_str::<u32>(json).unwrap_err();
             let error = error.to_string();

@@ -34,7 +34,7 @@ pub(crate) fn explain(
     let Ok(failures) = failures else {
         return Err(Violations::one(
             "",
-            "to hold the value against the schema takes too much work: they are too deep, or too large together",
+            "validation takes too many steps: the value or its schema is too large or nested too deeply",
         ));
     };
     let mut explainer = Explainer {
@@ -49,7 +49,7 @@ pub(crate) fn explain(
     Err(explainer.found)
 }
 
-/// A place in a value at which the schema does not accept what is there.
+/// A place in a value that the schema does not accept.
 pub(crate) struct RefusedPlace<'a> {
     pub(crate) pointer: &'a str,
     /// Whether the schema accepts no string there.
@@ -82,7 +82,7 @@ fn add_places<'a>(
     }
 }
 
-/// Whether a failure says that the schema accepts no string.
+/// Whether a failure shows that the schema accepts no string.
 fn refuses_strings(failure: &Failure<'_, '_>) -> bool {
     if let Detail::Alternatives(all) = &failure.detail {
         let refuses = |branch: &Vec<Failure<'_, '_>>| {
@@ -174,7 +174,7 @@ fn is_tag(failure: &Failure<'_, '_>, name: &str) -> bool {
         .is_some_and(|values| values.len() == 1)
 }
 
-/// The failure of an alternative that says that a member does not have its only allowed value.
+/// The failure of an alternative that shows that a member does not have its only allowed value.
 fn tag_failure<'a, 'v, 'i>(
     branch: &'a [Failure<'v, 'i>],
 ) -> Option<(&'a Failure<'v, 'i>, &'v Value)> {

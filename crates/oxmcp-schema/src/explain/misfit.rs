@@ -82,16 +82,16 @@ fn hint(misfit: Misfit, value: &Value) -> Option<String> {
     }
     let hint = match (misfit.keyword?, value) {
         ("required", Value::Bool(_)) => {
-            "; it stands beside \"properties\", and lists the names of those that are required"
+            "; put it next to \"properties\", as an array of the required names"
         }
         ("exclusiveMinimum" | "exclusiveMaximum", Value::Bool(_)) => {
-            "; here it is the limit itself, and true or false only in draft-04"
+            "; in this dialect it is the limit itself (a boolean only in draft-04)"
         }
         ("exclusiveMinimum" | "exclusiveMaximum", Value::Number(_)) => {
-            "; in draft-04 it says whether \"minimum\" or \"maximum\", which holds the limit, is excluded itself"
+            "; in draft-04 it is a boolean, and the limit is in \"minimum\" or \"maximum\""
         }
         ("items", Value::Array(_)) if misfit.shape == Shape::Schema => {
-            "; in this dialect the schemas of single items are \"prefixItems\""
+            "; in this dialect, use \"prefixItems\" for one schema per position"
         }
         _ => return None,
     };

@@ -1,8 +1,8 @@
-//! Search for misspelt properties: members of an object that its type ignores, and whose names are close to that of a
+//! Search for misspelled properties: members of an object that its type ignores, and whose names are close to that of a
 //! property that is not given.
 //!
-//! Schemas that are inferred from types allow additional members, since clients add some of their own. An optional
-//! property with a misspelt name would then be ignored silently.
+//! Schemas that are inferred from types allow additional members, since clients add some. An optional property with a
+//! misspelled name would then be ignored silently.
 
 use oxmcp_json::Text;
 use serde::{
@@ -22,12 +22,12 @@ use crate::{
     schema::Schema,
 };
 
-/// The maximum number of members that are compared: usually only one or two are misspelt, and each comparison takes
+/// The maximum number of members that are compared: usually only one or two are misspelled, and each comparison takes
 /// work.
 const MAX_SEARCHED: usize = 32;
 
-/// Returns the message for a member whose name is a misspelt property name, if there is one. `T` is the type that the
-/// object was already read into: only members that the type ignores can be misspelt.
+/// Returns the message for a member whose name is a misspelled property name, if there is one. `T` is the type that the
+/// object was already read into: only members that the type ignores can be misspelled.
 #[must_use]
 pub fn misspelt_property<T: DeserializeOwned>(schema: &Schema, object: Text<'_>) -> Option<String> {
     let properties = order::property_names(schema.marked());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_a_property_that_is_not_given_was_meant_to_be_it() {
+    fn misspelled_member_is_matched_to_missing_property() {
         let table = [
             (r#"{"id":1,"txt":"x"}"#, Some(("txt", "text"))),
             (r#"{"id":1,"Text":"x"}"#, Some(("Text", "text"))),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_members_are_looked_at_than_take_little_work() {
+    fn misspelling_search_examines_a_bounded_number_of_members() {
         let many: Vec<_> = (0..50).map(|n| format!("\"z{n}\":0")).collect();
         let json = format!("{{\"id\":1,{},\"txt\":\"x\"}}", many.join(","));
         assert_eq!(misspelt::<Note>(&json), None);

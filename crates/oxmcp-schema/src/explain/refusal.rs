@@ -1,7 +1,7 @@
 //! Messages for values that a type refuses although its schema accepts them.
 //!
-//! The error of the type is in the words of its parser, and often names Rust types. A message says what was sent, and what
-//! is expected instead.
+//! The type's own error has the words of its parser, and often names Rust types. The message names the value that was sent
+//! and the value that is expected.
 
 use oxmcp_json::Text;
 use serde::de::DeserializeOwned;
@@ -67,7 +67,7 @@ pub(crate) fn describe(
     Violations::one(&place, message)
 }
 
-/// Rewrites the errors of serde that are about names.
+/// Rewrites those errors of serde that are about names.
 fn of_serde(error: &str) -> Option<String> {
     let name = |rest: &str| Some(quote_text(rest.strip_prefix('`')?.split('`').next()?));
     let names = |rest: &str| {
@@ -78,7 +78,7 @@ fn of_serde(error: &str) -> Option<String> {
         return Some(format!("{} is missing", name(rest)?));
     }
     if let Some(rest) = error.strip_prefix("duplicate field ") {
-        return Some(format!("{} is given twice; give it once", name(rest)?));
+        return Some(format!("duplicate member {}; send it once", name(rest)?));
     }
     let rest = error
         .strip_prefix("unknown field ")

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_property_is_named_and_nothing_is_guessed() {
+    fn refused_property_is_named_without_guessing() {
         let table = [
             (r#"{"count": 1.0}"#, Some("/count")),
             (r#"{"count": 1, "count": 2}"#, Some("/count")),

@@ -44,8 +44,7 @@ pub(crate) fn describe(failure: &Failure<'_, '_>) -> String {
     }
 }
 
-/// Describes the values that the alternatives accept. The schema behind a reference is taken from its
-/// failures.
+/// Describes the values that the alternatives accept. The target of a reference is taken from its failures.
 fn forms(failure: &Failure<'_, '_>, all: &[Vec<Failure<'_, '_>>]) -> String {
     let forms = failure.place.get(failure.keyword).and_then(Value::as_array);
     let is_reference = |form: &Value| form.get("$ref").is_some();
@@ -74,14 +73,19 @@ fn expected_or_null(place: &Value) -> String {
     expected(&place)
 }
 
+/// The values that a schema accepts, in parentheses; empty if there is nothing to say about them.
+fn in_parentheses(schema: Option<&Value>) -> String {
+    match schema.map(expected) {
+        Some(what) if what != "another value" => format!(" ({what})"),
+        _ => String::new(),
+    }
+}
+
 fn missing(place: &Value, instance: &Value, name: &str) -> String {
     let schema = place
         .get("properties")
         .and_then(|properties| properties.get(name));
-    let what = match schema.map(expected) {
-        Some(what) if what != "another value" => format!(" ({what})"),
-        _ => String::new(),
-    };
+    let what = in_parentheses(schema);
     let known = |candidate: &str| {
         place
             .get("properties")
@@ -93,7 +97,7 @@ fn missing(place: &Value, instance: &Value, name: &str) -> String {
         .flatten()
         .map(|(name, _)| name.as_str());
     let hint = match nearest(name, unknown.filter(|name| !known(name))) {
-        Some(stranger) => format!("; {} is not its name", quote_text(stranger)),
+        Some(stranger) => format!("; found {} instead", quote_text(stranger)),
         None => String::new(),
     };
     format!("{} is missing{what}{hint}", quote_text(name))
@@ -109,10 +113,10 @@ fn unknown(failure: &Failure<'_, '_>, unexpected: &[Cow<'_, str>]) -> String {
         return match (failure.keyword, patterns) {
             (_, Some(patterns)) => {
                 let patterns = list(patterns.keys().map(|pattern| shorten(pattern)));
-                format!("{names} {is_are} not accepted; names have to match {patterns}")
+                format!("{names} {is_are} not accepted; names must match {patterns}")
             }
             ("additionalProperties", None) => {
-                "it takes no properties; expected an empty object, {}".to_owned()
+                "no properties are accepted; expected an empty object, {}".to_owned()
             }
             _ => format!("{names} {is_are} not accepted"),
         };
@@ -144,7 +148,7 @@ pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
         Value::Object(map) => map.len(),
         _ => 0,
     };
-    // In draft-04 a second keyword says that the limit itself is excluded.
+    // In draft-04, a second keyword excludes the limit itself.
     let excludes = |keyword: &str| place.get(keyword) == Some(&Value::Bool(true));
     match failure.keyword {
         "minimum" if !excludes("exclusiveMinimum") => {
@@ -161,13 +165,13 @@ pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
         }
         "multipleOf" => format!("{} is not a multiple of {}", got(), limit()),
         "minLength" => format!(
-            "{} is too short ({} characters); expected at least {}",
+            "{} is too short (length {}); expected at least {}",
             got(),
             length(),
             limit()
         ),
         "maxLength" => format!(
-            "{} is too long ({} characters); expected at most {}",
+            "{} is too long (length {}); expected at most {}",
             got(),
             length(),
             limit()
@@ -177,34 +181,26 @@ pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
             let pattern = shorten(pattern.unwrap_or_default());
             format!("{} does not match the pattern {pattern}", got())
         }
-        "minItems" => format!(
-            "{} items are too few; expected at least {}",
-            count(),
-            limit()
-        ),
-        "maxItems" => format!(
-            "{} items are too many; expected at most {}",
-            count(),
-            limit()
-        ),
+        "minItems" => format!("too few items ({}); expected at least {}", count(), limit()),
+        "maxItems" => format!("too many items ({}); expected at most {}", count(), limit()),
         "additionalItems" => {
             let most = place
                 .get("items")
                 .and_then(Value::as_array)
                 .map_or(0, Vec::len);
-            format!("{} items are too many; expected at most {most}", count())
+            format!("too many items ({}); expected at most {most}", count())
         }
         "minProperties" => format!(
-            "{} members are too few; expected at least {}",
+            "too few properties ({}); expected at least {}",
             count(),
             limit()
         ),
         "maxProperties" => format!(
-            "{} members are too many; expected at most {}",
+            "too many properties ({}); expected at most {}",
             count(),
             limit()
         ),
-        "uniqueItems" => "the items are not all different".to_owned(),
+        "uniqueItems" => "the items are not unique".to_owned(),
         _ => rules(failure),
     }
 }
@@ -213,13 +209,16 @@ pub(crate) fn limits(failure: &Failure<'_, '_>) -> String {
 fn rules(failure: &Failure<'_, '_>) -> String {
     let instance = &*failure.instance;
     let number = |keyword: &str| failure.place.get(keyword).map(quote);
+    let wanted = in_parentheses(failure.place.get("contains"));
     match (failure.keyword, &failure.detail) {
         ("contains", _) => match number("minContains") {
-            Some(least) => format!("fewer than {least} items are what the array has to contain"),
-            None => "no item is what one has to be".to_owned(),
+            Some(least) => {
+                format!("too few items match \"contains\"{wanted}; expected at least {least}")
+            }
+            None => format!("no item matches \"contains\"{wanted}"),
         },
         ("maxContains", _) => format!(
-            "more than {} items are what the array may contain of that kind",
+            "too many items match \"contains\"{wanted}; expected at most {}",
             number("maxContains").unwrap_or_default()
         ),
         ("not", _) => {
@@ -231,9 +230,9 @@ fn rules(failure: &Failure<'_, '_>) -> String {
             )
         }
         ("oneOf", Detail::Several) => {
-            "this matches several of the forms that exclude each other".to_owned()
+            "more than one alternative matches; expected exactly one".to_owned()
         }
         (_, Detail::Name(failure)) => format!("the name {}", describe(failure)),
-        _ => format!("nothing is accepted here, got {}", brief(instance)),
+        _ => format!("no value is accepted here, got {}", brief(instance)),
     }
 }

@@ -5,7 +5,7 @@ const MAX_LENGTH: usize = 64;
 /// The maximum number of names that are compared.
 const MAX_NAMES: usize = 1000;
 
-/// The name of which `wrong` is most likely a misspelling.
+/// Returns the name of which `wrong` is most likely a misspelling.
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = normalized(wrong)?;
     let allowed = 1.max((wrong.len() + 1) / 3);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_near_miss_is_nearer_than_what_is_suggested() {
+    fn close_spelling_wins_over_other_suggestions() {
         for (wrong, name, expected) in [
             ("txt", "text", true),
             ("colour", "color", true),

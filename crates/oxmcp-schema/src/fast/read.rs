@@ -31,7 +31,7 @@ const FRACTIONS: bool = false;
 pub struct Read<T> {
     /// The value that was read.
     pub value: T,
-    /// Whether the object has names, at any depth, that are no properties of the schema. If it has none, no object in
+    /// Whether the object has names, at any depth, that are not properties of the schema. If it has none, no object in
     /// it has duplicate names.
     pub has_unlisted_names: bool,
 }
@@ -83,7 +83,7 @@ fn leave_it() -> Error {
     Error::custom("for serde_json to read")
 }
 
-/// A value that is checked while it is read. It is read completely, or there is an error, or nothing of it is read.
+/// A value that is checked while it is read. It is read completely, or not at all, or reading fails.
 struct Checked<'r, 'de, 'c> {
     acceptor: &'r mut Acceptor<'de>,
     check: &'c Check,
@@ -539,7 +539,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn what_is_read_is_what_serde_json_reads(json in members()) {
+        fn values_are_read_like_serde_json(json in members()) {
             is_read_alike::<Everything>(&json);
             is_read_alike::<Flattened>(&json);
             is_read_alike::<BTreeMap<String, Json>>(&json);
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_is_an_integer_where_one_is_asked_for_and_nowhere_else() {
+    fn whole_floats_are_integers_only_where_expected() {
         let read = |json| read_whole_numbers::<Everything>(Text::checked(json));
         let json = r#"{"int": 3.0, "float": -0.0, "any": [2.0, {"x": 1e2}], "kind": {"Tuple": [1.0, 2]},
             "inners": [{"x": 4.0}], "point": [5e0, 1.0], "list": ["6.0"], "wrapper": "7.0", "text": null, "unknown": [8.0]}"#;
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_tools_take_is_read() {
+    fn common_tool_inputs_are_read_in_one_pass() {
         let object = Check::compile(&json!({
             "type": "object",
             "properties": {"text": {"type": "string"}, "int": {"type": "integer"}},
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_check_does_not_accept_is_not_read() {
+    fn values_rejected_by_the_check_are_not_read() {
         let object = Check::compile(&json!({
             "type": "object",
             "properties": {"text": {"type": "string", "maxLength": 3}},
@@ -609,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_takes_less_than_all_is_not_read() {
+    fn type_narrower_than_its_schema_is_not_read() {
         /// A type that reads nothing.
         #[derive(Debug, PartialEq)]
         struct Nothing;
@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_value_within_is_read() {
+    fn nested_raw_value_is_read() {
         let object = Check::compile(&json!({"properties": {"a": {"type": "array"}}}));
         let read_raw = |json| read::<BTreeMap<String, Box<RawValue>>>(&object, Text::checked(json));
         let read = read_raw(r#"{"a": [ 1 ]}"#).unwrap();

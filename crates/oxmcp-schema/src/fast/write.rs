@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_types_write_is_known_to_be_valid() {
+    fn common_outputs_are_proven_valid_while_written() {
         let schema = Schema::of_output::<Everything>();
         assert!(is_valid(&schema, &everything()));
         assert!(is_valid(&Schema::of_output::<Vec<Part>>(), &[part(2)]));
@@ -587,7 +587,7 @@ mod tests {
     type Break = fn(&mut Everything);
 
     #[test]
-    fn each_break_is_found() {
+    fn each_violation_is_found() {
         let schema = Schema::of_output::<Everything>();
         let mut other = everything();
         other.unit = Kind::Second;
@@ -611,7 +611,7 @@ mod tests {
         }
     }
 
-    /// Its schema is derived, and what it writes is not what that says.
+    /// Its schema is derived, and its output does not match.
     #[derive(oxmcp_schema::JsonSchema)]
     struct Liar {
         /// Never read.
@@ -628,7 +628,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_not_believed() {
+    fn values_are_checked_whatever_their_type_declares() {
         let liar = Liar { count: 1 };
         assert!(!is_valid(&Schema::of_output::<Liar>(), &liar));
         assert!(!is_valid(&Schema::of_output::<Vec<Liar>>(), &[liar]));
@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_to_the_validator_is_not_called_valid() {
+    fn undecided_values_are_not_called_valid() {
         #[derive(Serialize)]
         enum Variant {
             Newtype(u8),
@@ -678,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn a_float_is_held_against_a_limit_as_it_is_written() {
+    fn float_is_compared_with_limit_as_written() {
         let schema = json!({"type": "number", "exclusiveMinimum": 2_805_103.25});
         let schema = Schema::from_json(schema).unwrap();
         // The value is written as 2805103.2.
@@ -690,7 +690,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn numbers_at_a_limit_are_what_their_text_is(single: f32, double: f64, large: u64, limit in -2..2_i32) {
+        fn numbers_at_a_limit_equal_their_text(single: f32, double: f64, large: u64, limit in -2..2_i32) {
             let limit = f64::from(limit) / 10.0;
             for schema in [
                 json!({"type": "number", "maximum": limit}),

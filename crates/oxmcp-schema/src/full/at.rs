@@ -105,8 +105,7 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
         }
     }
 
-    /// The same outputs, with the failures of one alternative in a list of their own, if more failures are
-    /// collected.
+    /// The same outputs, with the failures of one alternative in a separate list, if more failures are collected.
     pub(super) fn apart<'n>(&'n mut self, wrong: &'n mut Vec<Failure<'v, 'i>>) -> Out<'n, 'v, 'i> {
         Out {
             found: (!self.is_enough()).then_some(wrong),

@@ -31,7 +31,7 @@ pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
         let node = compiler.compile(place)?;
         if compiler.bytes_left == 0 {
             return Err(SchemaError::limit(format!(
-                "the schema would take more than {MAX_BYTES} bytes once it is compiled"
+                "the schema is too large: it would exceed {MAX_BYTES} bytes when compiled"
             )));
         }
         if let Some(slot) = compiler.nodes.get_mut(id) {
@@ -83,7 +83,7 @@ impl Compiler {
                 dialect,
             }
             .compile()?,
-            _ => return Err(invalid(&place, "there is no schema here")),
+            _ => return Err(invalid(&place, "expected a schema here")),
         };
         Ok(Node {
             resource,

@@ -60,7 +60,7 @@ impl Dialect {
         match KNOWN.iter().find(|known| secure(known.uri) == uri) {
             Some(known) => Ok(Some(known.dialect)),
             None => Err(SchemaError::invalid(format!(
-                "the schema is written in an unknown dialect: \"$schema\" is {name}. Known are {}; without \"$schema\" it is the first",
+                "unknown dialect: \"$schema\" is {name}; expected one of {} (the first is the default)",
                 KNOWN.each_ref().map(|known| known.uri).join(", ")
             ))),
         }
@@ -102,7 +102,7 @@ impl Dialect {
         if self == Self::Draft04 { "id" } else { "$id" }
     }
 
-    /// Whether keywords beside a `$ref` are ignored.
+    /// Whether keywords next to a `$ref` are ignored.
     pub(super) fn ref_stands_alone(self) -> bool {
         self <= Self::Draft07
     }

@@ -34,11 +34,11 @@ pub(crate) enum Detail<'v, 'i> {
     Several,
     /// The failure of the name of a member.
     Name(Box<Failure<'v, 'i>>),
-    /// The value is no schema, or has not the form that a keyword of a schema requires.
+    /// The value is not a schema, or does not have the form that a keyword of a schema requires.
     Misfit(Misfit),
 }
 
-/// The form that a value in a schema must have and does not.
+/// The form that a value in a schema must have but does not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Misfit {
     pub(crate) dialect: Dialect,

@@ -25,9 +25,7 @@ pub(super) fn invalid(place: &SchemaCursor, message: &str) -> SchemaError {
     } else {
         &place.pointer
     };
-    SchemaError::invalid(format!(
-        "this is no valid JSON Schema: {pointer}: {message}"
-    ))
+    SchemaError::invalid(format!("invalid JSON Schema: {pointer}: {message}"))
 }
 
 /// The keywords of one schema.
@@ -72,7 +70,7 @@ impl<'s> Keywords<'_, 's> {
     }
 
     pub(super) fn misplaced(&self, keyword: &str) -> SchemaError {
-        self.invalid(keyword, "this is no value for the keyword")
+        self.invalid(keyword, "invalid value for this keyword")
     }
 
     /// The schema that is the value of a keyword.
@@ -134,7 +132,7 @@ impl<'s> Keywords<'_, 's> {
             let pattern = quote_text(pattern);
             self.invalid(
                 keyword,
-                &format!("the pattern {pattern} cannot be used: {error}"),
+                &format!("cannot use the pattern {pattern}: {error}"),
             )
         })?;
         self.compiler.take(made.size());
@@ -164,7 +162,7 @@ impl<'s> Keywords<'_, 's> {
                     Value::Array(_) => {
                         required.push((name.clone(), self.names("dependencies", value)?));
                     }
-                    // The oldest form has a single name in place of an array.
+                    // The oldest form has a single name instead of an array.
                     Value::String(only) => required.push((name.clone(), vec![only.clone()])),
                     _ => {
                         let place = self.place.within(&["dependencies", name]);

@@ -1,8 +1,8 @@
 //! Full validator: every keyword of every dialect, on a parsed value. Its verdict is final.
 //!
-//! It is a custom implementation, since no well-maintained crate fits. The crate `jsonschema` was used before: it is
-//! complete and fast, but with its fifty dependencies it took more than half of the build time of a whole server. The
-//! others are incomplete, or have the same dependencies for formats and URIs, which are only hints and names here.
+//! It is a custom implementation, since no well-maintained crate fits. The crate `jsonschema` is complete and fast, but with
+//! its fifty dependencies it takes more than half of the build time of a whole server. The others are incomplete, or have
+//! the same dependencies for formats and URIs, which are only hints and names here.
 //! Tests compare this validator with `jsonschema`; in addition, it limits the work that a value may cause.
 //!
 //! A schema is compiled by [`compile`] and [`keywords`] to nodes that refer to each other by number ([`nodes`]);

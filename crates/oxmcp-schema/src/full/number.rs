@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_equal_by_value_and_large_ones_are_exact() {
+    fn numbers_are_compared_by_exact_value() {
         let cases = [
             (json!(1), json!(1.0), Ordering::Equal),
             (json!(0), json!(-0.0), Ordering::Equal),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn multiples_are_decimal() {
+    fn multiples_are_compared_in_decimal() {
         let cases = [
             (json!(19.99), json!(0.01), true),
             (json!(0.0075), json!(0.0001), true),

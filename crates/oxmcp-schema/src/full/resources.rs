@@ -1,4 +1,4 @@
-//! Targets of references: documents, schemas within them that have a URI of their own, and anchors.
+//! Targets of references: documents, schemas within them that have their own URI, and anchors.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -153,7 +153,7 @@ impl Resources {
         });
         place.ok_or_else(|| {
             SchemaError::invalid(format!(
-                "the schema refers to something that is not in it ({reference}); references are never fetched: put the schema that is meant under \"$defs\""
+                "cannot resolve the reference {reference}: references are never fetched; put the target under \"$defs\""
             ))
         })
     }
@@ -253,7 +253,7 @@ impl Resources {
         Ok(())
     }
 
-    /// Adds a schema with a URI of its own or, in older dialects, with an anchor in the form of a URI.
+    /// Adds a schema with its own URI or, in older dialects, with an anchor in the form of a URI.
     fn identify(
         &mut self,
         schema: &Value,
@@ -269,7 +269,7 @@ impl Resources {
         let uri = uri::resolve(base, uri);
         if uri.len() > MAX_URI {
             return Err(SchemaError::limit(format!(
-                "a schema has a URI of more than {MAX_URI} bytes"
+                "the URI of a schema is longer than {MAX_URI} bytes"
             )));
         }
         let mut here = around;

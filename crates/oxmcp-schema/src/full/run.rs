@@ -30,7 +30,7 @@ const STEPS_PER_DECIMAL: usize = 32;
 /// The bytes per step for the pointer of a value or a schema, whose names are processed one by one.
 const BYTES_OF_WAY_PER_STEP: usize = 8;
 
-/// The maximum memory of all failures together, in bytes: nested alternatives keep failures of their own.
+/// The maximum memory of all failures together, in bytes: nested alternatives keep separate failures.
 const MAX_FAILURE_BYTES: usize = 16 << 20;
 
 /// The budget of steps was used up before the verdict was known.

@@ -131,7 +131,7 @@ proptest! {
 
     /// If both validators understand a schema, their verdicts agree.
     #[test]
-    fn another_validator_says_the_same(
+    fn validator_agrees_with_another_validator(
         schema in schema(),
         one in Just(json!({"properties": {"a": {"type": "integer"}}})),
         two in Just(json!({"items": {"minimum": 1}, "required": ["b"]})),
@@ -171,7 +171,7 @@ proptest! {
 }
 
 #[test]
-fn schemas_that_lead_nowhere_are_an_answer_and_no_crash() {
+fn unresolvable_schemas_fail_without_a_crash() {
     for schema in [
         json!({"$ref": "#"}),
         json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
@@ -190,7 +190,7 @@ fn schemas_that_lead_nowhere_are_an_answer_and_no_crash() {
 
 /// Each level of the value doubles the work, so an unbounded validator would never finish.
 #[test]
-fn work_is_bounded_and_so_is_the_stack() {
+fn work_and_stack_are_bounded() {
     let schema = json!({"anyOf": [{"items": {"$ref": "#"}, "minItems": 1}, {"items": {"$ref": "#"}, "minItems": 1}]});
     let mut deep = json!([]);
     for _ in 0..120 {
@@ -206,7 +206,7 @@ fn work_is_bounded_and_so_is_the_stack() {
 }
 
 #[test]
-fn the_official_schemas_are_part_of_every_schema() {
+fn official_schemas_are_part_of_every_schema() {
     for dialect in DIALECTS {
         let schema = json!({"type": "object", "properties": {"schema": {"$ref": dialect}}});
         assert!(
@@ -224,7 +224,7 @@ fn the_official_schemas_are_part_of_every_schema() {
 }
 
 #[test]
-fn schemas_have_names_of_their_own() {
+fn references_resolve_within_their_schema_resource() {
     let schema = json!({
         "$id": "http://example.com/root.json",
         "$defs": {
@@ -251,7 +251,7 @@ fn schemas_have_names_of_their_own() {
 }
 
 #[test]
-fn a_dynamic_reference_is_looked_for_from_the_outside_in() {
+fn dynamic_reference_resolves_from_outermost_scope() {
     let tree = json!({
         "$id": "http://example.com/strict",
         "$dynamicAnchor": "node",

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_resolved_as_the_rfc_does() {
+    fn references_are_resolved_per_the_rfc() {
         let base = "http://a/b/c/d;p?q";
         let cases = [
             ("g:h", "g:h"),

@@ -1,4 +1,4 @@
-//! Listed form of a schema: it accepts what the schema accepts, and has the shape that the APIs of models require.
+//! Listed form of a schema: it accepts what the schema accepts, and has the shape that model APIs require.
 //!
 //! The root is a plain object with `properties`: forms at the root (`anyOf`, `oneOf`, `allOf`) are merged by
 //! [`merge`](super::merge). Each array has `items`. The listed form may accept more than the schema, which validates.
@@ -10,10 +10,10 @@ use crate::{
     infer::references::{keep_root_in_definitions, target, visit},
 };
 
-/// The keywords that no root may have, since APIs refuse them there. What they say is merged into the other keywords.
+/// The keywords that APIs refuse at the root. Their content is merged into the other keywords.
 pub(super) const REFUSED_AT_ROOT: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
 
-/// The listed form of a schema. `None` if it is the schema as it is.
+/// The listed form of a schema. `None` if the schema has this form already.
 pub(crate) fn listed(schema: &Value) -> Option<Value> {
     let mut listed = schema.clone();
     if let Value::Object(root) = &mut listed
@@ -53,7 +53,7 @@ fn merge_root(root: &mut Map<String, Value>) {
     form.write(root);
 }
 
-/// Gives each array `items`. For a tuple they are those of all positions, for hosts that do not know `prefixItems`.
+/// Gives each array `items`. For a tuple, `items` covers all positions, for hosts that do not know `prefixItems`.
 fn give_items(schema: &mut Value) {
     visit(schema, &mut |map| {
         let is_array = map.get("type").is_some_and(|kind| kind == "array");

@@ -1,8 +1,8 @@
-//! Merging the forms at the root of a schema into one object: the properties of all forms, and as required those that all
-//! forms require.
+//! Merging the forms at the root of a schema into one object, which has the properties of all forms and requires those that
+//! all forms require.
 //!
-//! A description says which properties belong together: that of the discriminator, if one property tells the forms apart
-//! by its value, or else that of the whole.
+//! A description says which properties belong together. It is that of the discriminator if one property distinguishes the
+//! forms by its value, and otherwise that of the whole object.
 
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,7 @@ pub(super) struct Form {
     notes: Vec<String>,
 }
 
-/// The members that an object may have besides its properties.
+/// The members that an object may have in addition to its properties.
 #[derive(Clone, Debug, Default, PartialEq)]
 enum Others {
     #[default]
@@ -128,7 +128,7 @@ impl Form {
         };
         self.others = match (&self.others, &other.others) {
             (Others::Refused, Others::Refused) => Others::Refused,
-            // Properties that the closed form does not have are for those of the other form; that accepts more.
+            // Properties that the closed form lacks are kept for the other form; the result accepts more.
             (Others::Refused, Others::Unsaid) if !adds(&other, &self) => Others::Refused,
             (Others::Unsaid, Others::Refused) if !adds(&self, &other) => Others::Refused,
             (Others::Matching(one), Others::Unsaid) | (Others::Unsaid, Others::Matching(one)) => {
@@ -322,7 +322,7 @@ fn either_others(forms: &[Form]) -> Others {
     Others::Unsaid
 }
 
-/// The property that tells the forms apart: all require it, and each has other values of it.
+/// The property that distinguishes the forms: all require it, and each has different values for it.
 fn discriminator(forms: &[Form]) -> Option<String> {
     let (first, rest) = forms.split_first()?;
     let values = |form: &Form, name: &str| {
@@ -358,7 +358,7 @@ fn text(value: Option<&Value>) -> Option<String> {
     value.and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The schema of a value that two schemas describe: their keywords together, or else those of the one that says more.
+/// The schema of a value that two schemas describe: their keywords together, or those of the more specific one.
 fn both(one: &Value, other: &Value) -> Value {
     let (Value::Object(first), Value::Object(second)) = (one, other) else {
         return if one.is_object() { one } else { other }.clone();

@@ -11,7 +11,7 @@ use crate::{
 const MAX_DEPTH: usize = 10;
 /// The maximum length of a property's name.
 const MAX_NAME: usize = 64;
-/// The maximum number of findings in one schema: a few are mended at a time.
+/// The maximum number of findings in one schema: an author fixes a few at a time.
 const MAX_FINDINGS: usize = 64;
 
 /// A part of a schema that some hosts do not accept.
@@ -39,7 +39,7 @@ const REFUSES_ALL: &str = "Claude refuses all tools of the request";
 const ROOT_UNION: Rule = Rule(
     "root-union",
     REFUSE_ALL,
-    "list one object with the properties of all forms, as is done without `exact_schema`",
+    "use one object with the properties of all forms, or remove `exact_schema`, which prevents that",
 );
 const ROOT_NOT_OBJECT: Rule = Rule(
     "root-not-object",
@@ -59,12 +59,12 @@ const NO_ITEMS: Rule = Rule(
 const REFERENCE: Rule = Rule(
     "reference",
     "Gemini and several editors do not resolve references",
-    "put the schema in place of the reference",
+    "inline the schema instead of referring to it",
 );
 const BOOLEAN_SCHEMA: Rule = Rule(
     "boolean-schema",
     "Gemini and Copilot refuse the tool",
-    "write {} for a property that can have any value, and leave out one that can have none",
+    "write {} for a property that accepts any value, and remove a property that accepts none",
 );
 const TYPE_ARRAY: Rule = Rule(
     "type-array",
@@ -78,7 +78,7 @@ const CONST: Rule = Rule(
 );
 const NULLABLE: Rule = Rule(
     "nullable",
-    "hosts ignore it, since it is no keyword of JSON Schema",
+    "hosts ignore it, since it is not a keyword of JSON Schema",
     "leave the property out of \"required\", or use \"anyOf\" with {\"type\": \"null\"}",
 );
 const BOOLEAN_LIMIT: Rule = Rule(

@@ -85,7 +85,7 @@ fn name_unit_variants(root: &mut Map<String, Value>) {
     if named.is_empty() || plain.is_empty() || !plain.iter().all(is_plain) {
         return;
     }
-    // A reference to the root stands for the whole enum, plain names included.
+    // A reference to the root means the whole enum, plain names included.
     keep_root_in_definitions(root);
     let forms = root.get("oneOf").and_then(Value::as_array);
     let forms = forms.into_iter().flatten().flat_map(|form| {
@@ -160,8 +160,8 @@ fn close_root(root: &mut Map<String, Value>, direction: Direction) {
     message = "`{Self}` has no JSON Schema",
     label = "this type needs a JSON Schema",
     note = "add `#[derive(oxmcp::JsonSchema)]` to `{Self}`, and `#[derive(serde::Deserialize)]` if it is an input",
-    note = "state that handlers share is no argument: write `#[state]` before the parameter",
-    note = "for a type of another crate: a feature of oxmcp with the name of the crate may have it, as `chrono` and `uuid` do, or `#[schemars(with = \"String\")]` on the field says what it looks like"
+    note = "for state that handlers share, write `#[state]` before the parameter",
+    note = "for a type from another crate, enable the Cargo feature of oxmcp with the name of that crate, such as `chrono` or `uuid`, or give the field a schema with `#[schemars(with = \"String\")]`"
 )]
 pub trait JsonSchema: schemars::JsonSchema {}
 

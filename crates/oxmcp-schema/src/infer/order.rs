@@ -53,7 +53,7 @@ pub(crate) fn number_as_written(schema: &mut Value, text: Text<'_>) {
     for (keyword, text) in text.members() {
         let keyword = keyword.as_str().unwrap_or_default();
         match (map.get_mut(&*keyword), &*keyword) {
-            // These hold values, which are no schemas.
+            // These hold values, not schemas.
             (None, _) | (_, "enum" | "const" | "default" | "examples") => {}
             (
                 Some(Value::Object(named)),
@@ -155,7 +155,7 @@ pub(crate) fn is_mark(key: &str) -> bool {
     matches!(key, ORDER | NULLABLE | FORMAT)
 }
 
-/// The properties in the order of their declaration. The tag of an enum, which is no field, comes first, and
+/// The properties in the order of their declaration. The tag of an enum, which is not a field, comes first, and
 /// properties of unknown position come last.
 pub(crate) fn in_order<'a>(
     properties: &'a Map<String, Value>,

@@ -148,7 +148,7 @@ pub(crate) fn forbid_null(map: &mut Map<String, Value>) -> bool {
             let only = only.clone();
             map.remove(keyword);
             for (key, value) in only {
-                // Keywords beside the form belong to the field, and are more specific than those of the type.
+                // Keywords next to the form belong to the field, and are more specific than those of the type.
                 map.entry(key).or_insert(value);
             }
         }
@@ -192,7 +192,7 @@ fn separate_null(map: &mut Map<String, Value>) {
     map.insert("anyOf".to_owned(), json!([form, {"type": "null"}]));
 }
 
-/// Splits `type: [T, U]` into a form for each type, with the keywords that are for it.
+/// Splits `type: [T, U]` into a form for each type, with the keywords for that type.
 fn separate_types(map: &mut Map<String, Value>) {
     if map.contains_key("anyOf") {
         return;
@@ -226,8 +226,8 @@ fn is_annotation(keyword: &str) -> bool {
     ) || crate::infer::order::is_mark(keyword)
 }
 
-/// Merges forms that are all names, some perhaps with a description of their own, into one list of names with one
-/// description. Such forms result from enums of variants without data.
+/// Merges forms that are all names, some perhaps with their own description, into one list of names with one description.
+/// Such forms result from enums of variants without data.
 fn merge_names(map: &mut Map<String, Value>) {
     let Some(Value::Array(forms)) = map.get("anyOf") else {
         return;

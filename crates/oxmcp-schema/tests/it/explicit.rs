@@ -1,4 +1,4 @@
-//! Schemas written by hand, and by peers (rows M1, M10, M12).
+//! Handwritten schemas, and schemas of peers.
 
 use oxmcp_schema::Schema;
 use serde_json::{Value, json, value::RawValue};
@@ -12,7 +12,7 @@ fn error(schema: Value) -> String {
 }
 
 #[test]
-fn m12_every_dialect_is_validated_by_its_own_rules() {
+fn every_dialect_is_validated_by_its_own_rules() {
     let tuple = |dialect: &str, keyword: &str| {
         let mut schema = json!({"type": "array"});
         schema["$schema"] = dialect.into();
@@ -39,7 +39,7 @@ fn m12_every_dialect_is_validated_by_its_own_rules() {
 }
 
 #[test]
-fn an_unknown_dialect_is_refused() {
+fn unknown_dialect_is_refused() {
     let message = error(json!({"$schema": "https://example.com/my-dialect"}));
     assert!(
         message.contains("unknown dialect: \"$schema\" is \"https://example.com/my-dialect\""),
@@ -53,7 +53,7 @@ fn an_unknown_dialect_is_refused() {
 }
 
 #[test]
-fn m12_nothing_is_fetched() {
+fn remote_references_are_never_fetched() {
     for reference in [
         "https://example.com/schema.json",
         "file:///etc/passwd",
@@ -74,16 +74,16 @@ fn m12_nothing_is_fetched() {
 }
 
 #[test]
-fn what_is_no_schema_is_refused_with_its_place() {
+fn invalid_schema_error_names_the_place() {
     let message = error(json!({"properties": {"a": {"type": "strnig"}}}));
     assert!(message.contains("/properties/a/type"), "{message}");
-    assert!(error(json!("text")).contains("no valid JSON Schema"));
+    assert!(error(json!("text")).contains("invalid JSON Schema: "));
     assert!(error(json!({"pattern": "("})).contains("/pattern"));
 }
 
-/// What the author of a schema reads, who wrote it for another dialect or from memory.
+/// The errors that an author reads after writing a schema for another dialect or from memory.
 #[test]
-fn what_is_no_schema_is_told_with_what_would_be() {
+fn invalid_schema_error_suggests_the_fix() {
     let old = |schema: Value| {
         let mut schema = schema;
         schema["$schema"] = "http://json-schema.org/draft-04/schema#".into();
@@ -122,24 +122,24 @@ fn what_is_no_schema_is_told_with_what_would_be() {
         old(json!({"items": [true]})),
     ];
     let told: Vec<String> = cases.into_iter().map(error).collect();
-    insta::assert_snapshot!(told.join("\n").replace("this is no valid JSON Schema: ", ""), @r#"
+    insta::assert_snapshot!(told.join("\n").replace("invalid JSON Schema: ", ""), @r#"
     /properties/a/type: "strnig" is not accepted; expected one of "array", "boolean", "integer", "null", "number", "object", "string", or an array of some of them; did you mean "string"?
     /properties/a/type/1: "nul" is not accepted; expected one of "array", "boolean", "integer", "null", "number", "object", "string"; did you mean "null"?
-    /type: the items are not all different
+    /type: the items are not unique
     /type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", or an array of some of them, got the number 7
     /type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", or an array of some of them, got an empty array
     /: expected a schema (an object, true or false), got the string "text"
-    /properties: expected an object of schemas, got an array of 1
+    /properties: expected an object of schemas, got an array of length 1
     /properties/a: expected a schema (an object, true or false), got the string "string"
-    /properties/a/required: expected an array of names, got true; it stands beside "properties", and lists the names of those that are required
+    /properties/a/required: expected an array of names, got true; put it next to "properties", as an array of the required names
     /required/1: expected a string, got the number 1
-    /required: the items are not all different
-    /items: expected a schema (an object, true or false), got an array of 1; in this dialect the schemas of single items are "prefixItems"
+    /required: the items are not unique
+    /items: expected a schema (an object, true or false), got an array of length 1; in this dialect, use "prefixItems" for one schema per position
     /anyOf: expected an array of at least one schema, got an object
     /anyOf: expected an array of at least one schema, got an empty array
     /minLength: expected an integer of at least 0, got the number -1
     /minimum: expected a number, got the string "1"
-    /exclusiveMinimum: expected a number, got true; here it is the limit itself, and true or false only in draft-04
+    /exclusiveMinimum: expected a number, got true; in this dialect it is the limit itself (a boolean only in draft-04)
     /multipleOf: expected a number of more than 0, got the number 0
     /dependentRequired/a: expected an array of names, got the string "b"
     /dependencies/a: expected a schema (an object, true or false), or an array of names, got the string "b"
@@ -147,7 +147,7 @@ fn what_is_no_schema_is_told_with_what_would_be() {
     /$defs/a/$anchor: "1a" is not accepted; expected a name of letters, digits, "-", "_" and ".", which begins with a letter
     /$vocabulary/a: expected true or false, got the number 1
     /description: expected a string, got null
-    /exclusiveMinimum: expected true or false, got the number 1; in draft-04 it says whether "minimum" or "maximum", which holds the limit, is excluded itself
+    /exclusiveMinimum: expected true or false, got the number 1; in draft-04 it is a boolean, and the limit is in "minimum" or "maximum"
     /: "minimum" is missing
     /required: expected an array of at least one name, got an empty array
     /not: expected a schema (an object), got true
@@ -158,7 +158,7 @@ fn what_is_no_schema_is_told_with_what_would_be() {
 
 /// A tool may take a schema.
 #[test]
-fn the_metaschemas_can_be_referred_to() {
+fn metaschemas_can_be_referenced() {
     let of = |dialect: &str| Schema::from_json(json!({"properties": {"s": {"$ref": dialect}}}));
     for dialect in [
         "https://json-schema.org/draft/2020-12/schema",
@@ -189,9 +189,9 @@ fn the_metaschemas_can_be_referred_to() {
     assert!(none.is_err());
 }
 
-/// The depth is that of a message, and each level is held against the grammar.
+/// The depth is that of a message, and each level is checked against the grammar.
 #[test]
-fn a_deep_schema_as_a_value_is_an_answer_and_no_crash() {
+fn deep_schema_value_fails_without_a_crash() {
     let schema = json!({"$ref": "https://json-schema.org/draft/2020-12/schema"});
     let schema = Schema::from_json(schema).unwrap();
     let levels = |word: &str| {
@@ -208,7 +208,7 @@ fn schemas_are_bounded() {
     for _ in 0..200 {
         deep = json!({"items": deep});
     }
-    assert!(error(deep).contains("nests deeper"));
+    assert!(error(deep).contains("is nested more than"));
 
     let wide: Vec<u32> = (0..200_000).collect();
     assert!(error(json!({"enum": wide})).contains("JSON values"));
@@ -219,7 +219,8 @@ fn schemas_are_bounded() {
         defs[format!("d{level}")] = json!({"allOf": [below, below]});
     }
     assert!(
-        error(json!({"$ref": "#/$defs/d39", "$defs": defs})).contains("refers to parts of itself")
+        error(json!({"$ref": "#/$defs/d39", "$defs": defs}))
+            .contains("its references expand to more than")
     );
 
     let mut chain = json!({"d0": {"type": "integer"}});
@@ -228,12 +229,12 @@ fn schemas_are_bounded() {
     }
     assert!(
         error(json!({"$ref": "#/$defs/d19999", "$defs": chain}))
-            .contains("refers to parts of itself")
+            .contains("its references expand to more than")
     );
 }
 
 #[test]
-fn a_recursive_schema_is_fine() {
+fn recursive_schema_is_accepted() {
     let schema = Schema::from_json(json!({
         "type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false,
     }))
@@ -243,7 +244,7 @@ fn a_recursive_schema_is_fine() {
 }
 
 #[test]
-fn m1_a_schema_is_sent_as_it_is() {
+fn handwritten_schema_is_sent_verbatim() {
     let text = r#"{ "type":"object", "properties":{"z":{"type":"string","x-mcp-header":"Region"},"a":true}, "x-own":[1] }"#;
     assert_eq!(Schema::from_raw(&raw(text)).unwrap().as_raw().get(), text);
 
@@ -258,7 +259,7 @@ fn m1_a_schema_is_sent_as_it_is() {
 }
 
 #[test]
-fn formats_are_hints_in_every_dialect() {
+fn formats_are_annotations_in_every_dialect() {
     for dialect in [
         "https://json-schema.org/draft/2020-12/schema",
         "http://json-schema.org/draft-07/schema#",

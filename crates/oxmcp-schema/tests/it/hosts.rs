@@ -135,7 +135,7 @@ struct Generic<T> {
 struct Empty {}
 
 #[test]
-fn forms_at_the_root_are_merged() {
+fn root_alternatives_are_merged() {
     insta::assert_snapshot!(Schema::of::<Shape>().listed().get(), @r#"{"type":"object","description":"A shape.","properties":{"kind":{"type":"string","description":"The other properties depend on it:\n- \"Circle\": round; \"size\", \"note\" (optional)\n- \"Square\": \"size\", \"at\"\n- \"Dot\": \"at\"\n- \"Nothing\": no other properties","enum":["Circle","Square","Dot","Nothing"]},"size":{"type":"number","description":"if kind is \"Circle\": in millimetres\nif kind is \"Square\": the side"},"note":{"type":"string"},"at":{"anyOf":[{"type":"string","description":"if kind is \"Square\""},{"type":"integer","description":"if kind is \"Dot\"","maximum":255,"minimum":0}]}},"required":["kind"]}"#);
     insta::assert_snapshot!(Schema::of::<External>().listed().get(), @r#"{"type":"object","description":"Give exactly one of these properties: \"Other\", \"New\", \"Named\", \"Tuple\", \"Unit\".","additionalProperties":false,"properties":{"Other":{"type":"null"},"New":{"type":"integer","description":"a number"},"Named":{"type":"object","properties":{"z":{"type":"boolean"}},"required":["z"]},"Tuple":{"type":"array","items":{"anyOf":[{"type":"integer"},{"type":"string"}]},"maxItems":2,"minItems":2,"prefixItems":[{"type":"integer"},{"type":"string"}]},"Unit":{"type":"null","description":"no data"}}}"#);
     insta::assert_snapshot!(Schema::of::<Adjacent>().listed().get(), @r#"{"type":"object","properties":{"t":{"type":"string","description":"The other properties depend on it:\n- \"Number\": \"c\"\n- \"Text\": \"c\"\n- \"None\": no other properties","enum":["Number","Text","None"]},"c":{"anyOf":[{"type":"integer","description":"if t is \"Number\""},{"type":"string","description":"if t is \"Text\""}]}},"required":["t"]}"#);
@@ -296,7 +296,7 @@ fn unit_variants_can_be_arguments() {
 }
 
 #[test]
-fn hosts_rules_find_what_is_refused() {
+fn host_rules_find_unsupported_schemas() {
     let table = [
         (json!({"type": "object", "properties": {}}), vec![]),
         (json!({"type": "object"}), vec![" no-properties"]),

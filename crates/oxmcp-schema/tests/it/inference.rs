@@ -1,4 +1,4 @@
-//! Schemas from types (rows M5 and M6): the crate's derive, seen from another crate, and portability.
+//! Schemas from types: the crate's derive, used from another crate, and portability.
 #![expect(dead_code, reason = "only the schemas of these types are wanted")]
 
 use std::{collections::BTreeMap, marker::PhantomData, net::IpAddr, time::Duration};
@@ -41,12 +41,12 @@ struct Tree {
 }
 
 #[test]
-fn m6_fields_are_properties_in_their_order() {
+fn fields_are_properties_in_order() {
     insta::assert_snapshot!(input::<Pair>(), @r#"{"type":"object","description":"Two numbers","properties":{"b":{"type":"number","description":"the dividend"},"a":{"type":"number","description":"the divisor"}},"required":["b","a"]}"#);
 }
 
 #[test]
-fn m6_absent_skipped_and_defaulted_fields() {
+fn skipped_defaulted_and_optional_fields_are_not_required() {
     fn five() -> u32 {
         5
     }
@@ -69,7 +69,7 @@ fn m6_absent_skipped_and_defaulted_fields() {
 }
 
 #[test]
-fn m6_null_for_an_option_is_tolerated_and_not_advertised() {
+fn null_for_option_is_tolerated_but_not_advertised() {
     #[derive(Deserialize, JsonSchema)]
     struct Options {
         number: Option<i32>,
@@ -110,7 +110,7 @@ fn m6_null_for_an_option_is_tolerated_and_not_advertised() {
 }
 
 #[test]
-fn nested_types_are_inlined_and_recursive_ones_are_references() {
+fn nested_types_are_inlined_and_recursive_ones_referenced() {
     #[derive(Deserialize, JsonSchema)]
     struct Nested {
         one: Pair,
@@ -125,7 +125,7 @@ fn nested_types_are_inlined_and_recursive_ones_are_references() {
 }
 
 #[test]
-fn formats_of_no_specification_are_dropped() {
+fn nonstandard_formats_are_dropped() {
     #[derive(Deserialize, JsonSchema)]
     struct Formats {
         a: u8,
@@ -143,7 +143,7 @@ fn formats_of_no_specification_are_dropped() {
 }
 
 #[test]
-fn enums_in_every_representation() {
+fn enums_are_supported_in_every_representation() {
     /// How hot
     #[derive(Deserialize, JsonSchema)]
     enum Described {
@@ -180,7 +180,7 @@ fn enums_in_every_representation() {
 }
 
 #[test]
-fn structs_of_every_form() {
+fn structs_of_every_form_are_supported() {
     #[derive(Deserialize, JsonSchema)]
     struct Unit;
     #[derive(Deserialize, JsonSchema)]
@@ -213,7 +213,7 @@ fn structs_of_every_form() {
 }
 
 #[test]
-fn derived_code_bears_generics_defaults_and_modules() {
+fn derive_handles_generics_defaults_and_modules() {
     #[derive(Deserialize, JsonSchema)]
     struct Generic<'a, T: Clone, const N: usize>
     where
@@ -288,7 +288,7 @@ fn flattened_fields_are_members_of_the_whole() {
 }
 
 #[test]
-fn the_path_of_the_crate_can_be_given() {
+fn crate_path_is_configurable() {
     mod facade {
         pub(super) use ::oxmcp_schema as sdk;
     }
@@ -302,7 +302,7 @@ fn the_path_of_the_crate_can_be_given() {
 }
 
 #[test]
-fn attributes_of_schemars_are_followed() {
+fn schemars_attributes_are_respected() {
     #[derive(Deserialize, JsonSchema)]
     #[schemars(title = "A title", description = "A text")]
     struct Attributes {

@@ -1,4 +1,4 @@
-//! The messages that a model reads when its arguments are wrong (row M10).
+//! The messages that a model reads when its arguments are wrong.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ fn told(schema: &Value, instance: &Value) -> String {
     }
 }
 
-/// Each line of a table: the value of the property `p`, and what is told of it.
+/// The messages about each value of the property `p` in a table, a line each.
 fn table(cases: &[(Value, Value)]) -> String {
     let mut text = String::new();
     for (schema, instance) in cases {
@@ -24,7 +24,7 @@ fn table(cases: &[(Value, Value)]) -> String {
 }
 
 #[test]
-fn types() {
+fn type_errors_name_expected_and_actual() {
     insta::assert_snapshot!(table(&[
         (json!({"type": "number"}), json!("two")),
         (json!({"type": "integer", "minimum": 1, "maximum": 9}), json!(1.5)),
@@ -46,16 +46,16 @@ fn types() {
     /p: expected a string, got an object
     /p: expected true or false, got the string "yes"
     /p: expected an array, got the string "a,b"
-    /p: expected an object, got an array of 2
+    /p: expected an object, got an array of length 2
     /p: expected an object with "x", "y", got an empty array
     /p: expected null, got an empty object
     /p: expected a string or null, got the number 7
-    /p: nothing is accepted here, got the number 7
+    /p: no value is accepted here, got the number 7
     "#);
 }
 
 #[test]
-fn values() {
+fn value_errors_name_the_expected_value() {
     insta::assert_snapshot!(table(&[
         (json!({"enum": ["C", "F"]}), json!("K")),
         (json!({"type": "string", "enum": ["C", "F"]}), json!(["C"])),
@@ -66,7 +66,7 @@ fn values() {
         (json!({"not": {"type": "string"}}), json!("y")),
     ]), @r#"
     /p: "K" is not accepted; expected one of "C", "F"
-    /p: expected one of "C", "F", got an array of 1
+    /p: expected one of "C", "F", got an array of length 1
     /p: 2 is not accepted; expected one of 1, null, true
     /p: "y" is not accepted; expected "x"
     /p: expected {"a":1}, got an object
@@ -76,7 +76,7 @@ fn values() {
 }
 
 #[test]
-fn limits() {
+fn limit_errors_name_the_limit() {
     insta::assert_snapshot!(table(&[
         (json!({"minimum": 1}), json!(0)),
         (json!({"maximum": 1.5}), json!(2)),
@@ -100,22 +100,22 @@ fn limits() {
     /p: 0 is too small; expected more than 0
     /p: 10 is too large; expected less than 10
     /p: 7 is not a multiple of 5
-    /p: "ab" is too short (2 characters); expected at least 3
-    /p: "abcd" is too long (4 characters); expected at most 3
+    /p: "ab" is too short (length 2); expected at least 3
+    /p: "abcd" is too long (length 4); expected at most 3
     /p: "12a" does not match the pattern ^[0-9]+$
-    /p: 1 items are too few; expected at least 2
-    /p: 2 items are too many; expected at most 1
-    /p: the items are not all different
-    /p: no item is what one has to be
-    /p/1: nothing is accepted here, got the number 3
-    /p: 0 members are too few; expected at least 1
-    /p: 2 members are too many; expected at most 1
-    /p: the name "ab" is too long (2 characters); expected at most 1
+    /p: too few items (1); expected at least 2
+    /p: too many items (2); expected at most 1
+    /p: the items are not unique
+    /p: no item matches "contains" (1)
+    /p/1: no value is accepted here, got the number 3
+    /p: too few properties (0); expected at least 1
+    /p: too many properties (2); expected at most 1
+    /p: the name "ab" is too long (length 2); expected at most 1
     "#);
 }
 
 #[test]
-fn rules() {
+fn rule_errors_name_the_rule() {
     insta::assert_snapshot!(table(&[
         (json!({"contains": {"type": "string"}, "minContains": 2}), json!(["a"])),
         (json!({"contains": {"type": "string"}, "maxContains": 1}), json!(["a", "b"])),
@@ -127,21 +127,21 @@ fn rules() {
         (json!({"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}), json!({"x-a": 1, "y": 2})),
         (json!({"anyOf": [{"$ref": "#/properties/p/$defs/n"}, {"type": "array"}], "$defs": {"n": {"type": "integer"}}}), json!("x")),
     ]), @r#"
-    /p: fewer than 2 items are what the array has to contain
-    /p: more than 1 items are what the array may contain of that kind
-    /p/1: nothing is accepted here, got the number 2
+    /p: too few items match "contains" (a string); expected at least 2
+    /p: too many items match "contains" (a string); expected at most 1
+    /p/1: no value is accepted here, got the number 2
     /p: "y" is not accepted
     /p: "address" is missing
     /p: "address" is missing
-    /p: "a" is too short (1 characters); expected at least 3
+    /p: "a" is too short (length 1); expected at least 3
     /p/x-a: expected a string, got the number 1
-    /p: "y" is not accepted; names have to match ^x-
+    /p: "y" is not accepted; names must match ^x-
     /p: expected an integer or an array, got the string "x"
     "#);
 }
 
 #[test]
-fn members() {
+fn member_errors_name_the_member() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -168,21 +168,21 @@ fn members() {
     /: "unit" is missing (one of "C", "F")
     /: "anything" is missing
 
-    /: "unit" is missing (one of "C", "F"); "Unit" is not its name
+    /: "unit" is missing (one of "C", "F"); found "Unit" instead
     /: "Unit" is not accepted; did you mean "unit"? (accepted: "unit", "anything", "max_results")
 
     /: "maxResults" is not accepted; did you mean "max_results"? (accepted: "unit", "anything", "max_results")
 
     /: "colour", "size" are not accepted (accepted: "unit", "anything", "max_results")
 
-    /: expected an object with "unit", "anything", got an array of 1
+    /: expected an object with "unit", "anything", got an array of length 1
 
-    /: it takes no properties; expected an empty object, {}
+    /: no properties are accepted; expected an empty object, {}
     "#);
 }
 
 #[test]
-fn alternatives() {
+fn alternative_errors_describe_the_closest_match() {
     let shapes = json!({"anyOf": [
         {"type": "object", "properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["kind", "r"]},
         {"type": "object", "properties": {"kind": {"enum": ["square"]}, "side": {"type": "number"}}, "required": ["kind", "side"]},
@@ -205,12 +205,12 @@ fn alternatives() {
     /p: expected an object with "kind" "circle" or an object with "kind" "square", got the string "circle"
     /p: expected a string or an integer of at least 0 or null, got true
     /p: -1 is too small; expected at least 0
-    /p: this matches several of the forms that exclude each other
+    /p: more than one alternative matches; expected exactly one
     "#);
 }
 
 #[test]
-fn places() {
+fn errors_name_the_place() {
     let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "items": {
         "type": "object", "properties": {"x": {"type": "integer"}},
     }}}});
@@ -221,7 +221,7 @@ fn places() {
 }
 
 #[test]
-fn a_tolerated_null_is_not_offered() {
+fn tolerated_null_is_not_suggested() {
     #[derive(oxmcp_schema::JsonSchema)]
     #[expect(dead_code, reason = "only the schema is wanted")]
     struct Query {
@@ -246,7 +246,7 @@ fn a_tolerated_null_is_not_offered() {
 }
 
 #[test]
-fn huge_values_make_small_messages() {
+fn huge_values_are_abbreviated_in_messages() {
     let schema = json!({
         "type": "object",
         "properties": {"text": {"type": "string", "maxLength": 3}, "list": {"items": {"type": "string"}}},
@@ -258,7 +258,10 @@ fn huge_values_make_small_messages() {
         &json!({"text": long, &long: 1, "list": (0..1_000).collect::<Vec<_>>()}),
     );
     assert!(text.len() < 2_000, "{} bytes: {text}", text.len());
-    assert!(text.ends_with("There is more; mend these first."), "{text}");
+    assert!(
+        text.ends_with("There are more errors; fix these first."),
+        "{text}"
+    );
 
     let million: Vec<u32> = (0..100_000).collect();
     let text = told(&schema, &json!({"list": million}));
@@ -274,7 +277,7 @@ fn huge_values_make_small_messages() {
 }
 
 #[test]
-fn offences_can_be_read_one_by_one() {
+fn violations_can_be_iterated() {
     let schema =
         Schema::from_json(json!({"properties": {"a": {"type": "string"}}, "required": ["b"]}))
             .unwrap();
@@ -294,7 +297,7 @@ fn offences_can_be_read_one_by_one() {
 }
 
 #[test]
-fn deep_nesting_is_an_answer_and_no_crash() {
+fn deep_nesting_fails_without_a_crash() {
     let schema = Schema::from_json(json!({"type": "array", "items": {"$ref": "#"}})).unwrap();
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let deep = serde_json::value::RawValue::from_string(deep).unwrap();
@@ -303,6 +306,6 @@ fn deep_nesting_is_an_answer_and_no_crash() {
             .validate(&deep)
             .unwrap_err()
             .to_string()
-            .contains("cannot be read")
+            .contains("cannot parse the value")
     );
 }

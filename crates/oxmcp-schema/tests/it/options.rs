@@ -1,4 +1,4 @@
-//! Options on inferred schemas (rows M7 to M9).
+//! Options on inferred schemas.
 #![expect(dead_code, reason = "only the schemas of these types are wanted")]
 
 use oxmcp_schema::{Schema, SchemaOptions};
@@ -32,7 +32,7 @@ fn error(options: impl FnOnce(SchemaOptions) -> SchemaOptions) -> String {
 }
 
 #[test]
-fn m7_m8_options_are_recursive() {
+fn options_are_recursive() {
     let schema = with(|s| {
         s.description("an order")
             .property("count", |p| {
@@ -77,7 +77,7 @@ fn m7_m8_options_are_recursive() {
 }
 
 #[test]
-fn m8_rare_keywords_are_added_and_replaced() {
+fn rare_keywords_are_added_and_replaced() {
     let schema = with(|s| {
         s.property("sizes", |p| {
             p.schema(json!({"uniqueItems": true, "x-mcp-header": "Sizes"}))
@@ -91,7 +91,7 @@ fn m8_rare_keywords_are_added_and_replaced() {
 }
 
 #[test]
-fn options_hold_where_they_are_given_in_a_recursive_type() {
+fn options_apply_at_their_place_in_recursive_types() {
     let schema = Schema::of::<Order>()
         .with(|s| s.property("parent", |p| p.property("count", |p| p.maximum(5))))
         .unwrap();
@@ -121,18 +121,18 @@ fn options_change_the_validation() {
 }
 
 #[test]
-fn an_option_for_an_unknown_field_names_the_known_ones() {
+fn option_for_unknown_field_error_lists_known_ones() {
     assert_eq!(
         error(|s| s.property("cuont", |p| p.minimum(1))),
-        r#"schema options at /: there is no property "cuont", did you mean "count"? (the properties are "count", "sizes", "note", "parent")"#
+        r#"schema options at /: unknown property "cuont"; did you mean "count"? (properties: "count", "sizes", "note", "parent")"#
     );
     assert_eq!(
         error(|s| s.property("sizes", |p| p.items(|i| i.property("colour", |p| p)))),
-        r#"schema options at /sizes/items: there is no property "colour" (the properties are "name", "width")"#
+        r#"schema options at /sizes/items: unknown property "colour" (properties: "name", "width")"#
     );
     assert_eq!(
         error(|s| s.property("count", |p| p.items(|i| i))),
-        "schema options at /count: there are no items: this is no array"
+        "schema options at /count: cannot set options for items: not an array"
     );
     assert_eq!(
         error(|s| s.required()),
@@ -141,10 +141,10 @@ fn an_option_for_an_unknown_field_names_the_known_ones() {
 }
 
 #[test]
-fn options_that_make_no_schema_are_refused() {
+fn options_yielding_an_invalid_schema_are_refused() {
     assert!(
         error(|s| s.property("count", |p| p.minimum("one"))).contains("/properties/count/minimum")
     );
     assert!(error(|s| s.property("note", |p| p.pattern("("))).contains("/properties/note/pattern"));
-    assert!(error(|s| s.schema(json!(7))).contains("in an object"));
+    assert!(error(|s| s.schema(json!(7))).contains("must be an object"));
 }

@@ -31,7 +31,7 @@ async fn serve(place: &Place, address: SocketAddr) -> ServerHandle {
 }
 
 #[tokio::test]
-async fn sessions_and_questions_go_on_after_an_update() {
+async fn sessions_and_questions_continue_after_an_update() {
     let place = Place::new();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let serving = serve(&place, any).await;
@@ -59,7 +59,7 @@ async fn sessions_and_questions_go_on_after_an_update() {
     assert_eq!(counted.to_text(), "1");
     session.close().await.unwrap();
 
-    // The question is asked by one program, and its answer comes to the next.
+    // One program asks the question, and the next one gets the answer.
     let client = Client::new("my-app", "1.0.0").on_elicit(move |_: ElicitFormParams| {
         let replaced = replace();
         async move {

@@ -1,4 +1,4 @@
-//! Events in SQLite: the contract, bounds, and restarts.
+//! Events in SQLite: the contract, limits, and restarts.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn found(events: &[&'static str], ended: bool) -> Replay {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn event_store_contract_holds() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let contract = testing::event_store_contract(|| async { (store.clone(), store.clone()) });
@@ -37,7 +37,7 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test]
-async fn events_outlive_a_restart_and_leases_do_not() {
+async fn events_survive_a_restart_but_leases_do_not() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let epoch = store
@@ -69,7 +69,7 @@ async fn events_outlive_a_restart_and_leases_do_not() {
 }
 
 #[tokio::test]
-async fn the_oldest_events_go_first_and_are_lost() {
+async fn oldest_events_are_evicted_first() {
     let place = Place::new();
     let store = Sqlite::open(place.file())
         .await
@@ -86,8 +86,8 @@ async fn the_oldest_events_go_first_and_are_lost() {
     assert_eq!(after(&store, "b", 0).await, Replay::Lost);
     assert_eq!(after(&store, "b", 1).await, found(&["123456"], false));
     let large = StreamWrite::new(Bytes::from("x".repeat(11)));
-    assert!(refused(store.append("session", "b", large).await).contains("larger"));
-    // Counting goes on. All together the largest stream gives way.
+    assert!(refused(store.append("session", "b", large).await).contains("event is too large"));
+    // Indexes continue. The limit for all streams evicts events of the largest one.
     let store = store.max_event_bytes(9);
     assert_eq!(add(&store, "b", "1").await, [3]);
     assert_eq!(add(&store, "c", "1").await, [1]);
@@ -97,7 +97,7 @@ async fn the_oldest_events_go_first_and_are_lost() {
 }
 
 #[tokio::test]
-async fn old_events_are_lost_and_counting_goes_on() {
+async fn old_events_are_lost_and_numbering_continues() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     add(&store, "a", "1").await;
@@ -106,14 +106,14 @@ async fn old_events_are_lost_and_counting_goes_on() {
     let hasty = store.clone().max_event_age(Duration::ZERO);
     assert_eq!(after(&hasty, "a", 0).await, Replay::Lost);
     assert_eq!(after(&hasty, "a", 1).await, found(&[], false));
-    // A stream that has ended and holds nothing is not known any more.
+    // A stream that has ended and has no events is forgotten.
     assert_eq!(after(&hasty, "ended", 1).await, Replay::Lost);
     assert_eq!(add(&store, "a", "2").await, [2]);
     assert_eq!(after(&store, "a", 1).await, found(&["2"], false));
 }
 
 #[tokio::test]
-async fn streams_of_a_session_are_bounded_and_old_ones_make_room() {
+async fn session_streams_are_bounded_and_oldest_evicted() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let last = StreamWrite::new(Bytes::from("1")).ending();
@@ -125,9 +125,9 @@ async fn streams_of_a_session_are_bounded_and_old_ones_make_room() {
     }
     let ended = store.after("session", "ended", 0, 9).await.unwrap();
     assert_eq!(ended, Replay::Lost);
-    // Now none has ended.
+    // Now no stream has ended.
     let claimed = store.claim("session", "more", Claim::IfFree, LONG).await;
-    assert!(refused(claimed).contains("1024 streams that have not ended"));
+    assert!(refused(claimed).contains("too many open streams: the session has 1024"));
     let claimed = store.claim("another", "more", Claim::IfFree, LONG).await;
     assert_eq!(claimed.unwrap(), Some(1));
     store.forget("session").await.unwrap();

@@ -1,4 +1,4 @@
-//! A task that was left to a worker, whose server is killed and started again.
+//! A task that was delegated to a worker, and whose server is killed and started again.
 
 use std::{env, future::pending, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     writer::{FILE, Writer},
 };
 
-/// A server with a tool that leaves its task to a worker, and one that does its work itself.
+/// A server with a tool that delegates its task to a worker, and one that does its work itself.
 #[expect(
     clippy::print_stdout,
     reason = "the test reads what its process prints"
@@ -38,7 +38,7 @@ fn server(store: Sqlite) -> Server {
         .tool(own.task(TaskPolicy::Required).task_live())
 }
 
-/// Not a test of its own: the next one runs it as another process.
+/// Not a test by itself: the next one runs it as another process.
 #[tokio::test]
 async fn the_leaver() {
     let Some(file) = env::var_os(FILE) else {
@@ -54,7 +54,7 @@ async fn the_leaver() {
 }
 
 #[tokio::test]
-async fn left_task_outlives_a_kill() {
+async fn delegated_task_survives_a_kill() {
     let place = Place::new();
     let mut process = Writer::run(&place, "left_tasks::the_leaver");
     let ids = process.acknowledged(2);
@@ -74,7 +74,7 @@ async fn left_task_outlives_a_kill() {
         tokio::task::yield_now().await;
     }
     let server = server(store.clone());
-    // From now on the server looks for the tasks of processes that have ended.
+    // From now on the server looks for orphaned tasks.
     let _session = testing::connect(&server).await.unwrap();
     let until = async |id: &str, status: TaskStatus, epoch: u64| {
         loop {

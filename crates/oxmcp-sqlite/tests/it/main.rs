@@ -1,4 +1,4 @@
-//! Tests of the stores in SQLite, each with a file of its own.
+//! Tests of the SQLite stores, each with its own file.
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"

@@ -1,4 +1,4 @@
-//! Places for files of tests.
+//! Temporary directories for the files of tests.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// A file that is not there yet, in a directory of its own that goes with it.
+/// A path of a file that does not exist yet, in its own directory, which is removed on drop.
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {

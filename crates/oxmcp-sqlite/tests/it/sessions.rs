@@ -1,4 +1,4 @@
-//! Sessions in SQLite: the contract, bounds, and restarts.
+//! Sessions in SQLite: the contract, limits, and restarts.
 
 use std::{fs, time::Duration};
 
@@ -24,7 +24,7 @@ fn record(name: &str) -> SessionRecord {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn session_store_contract_holds() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let contract = testing::session_store_contract(|| async { (store.clone(), store.clone()) });
@@ -32,7 +32,7 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test]
-async fn the_contract_of_buses_holds() {
+async fn session_bus_contract_holds() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let contract = testing::bus_contract(|| async { (store.clone(), store.clone()) });
@@ -40,7 +40,7 @@ async fn the_contract_of_buses_holds() {
 }
 
 #[tokio::test]
-async fn a_session_and_the_keys_outlive_a_restart() {
+async fn session_and_keys_survive_a_restart() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     store
@@ -98,14 +98,17 @@ async fn sessions_are_bounded() {
     store.remove("unknown").await.unwrap();
     assert!(store.load("long").await.unwrap().is_some());
     let large = record(&"x".repeat(64 << 10));
-    assert!(refused(store.create("large", large, LONG, 1).await).contains("than is kept"));
+    assert!(
+        refused(store.create("large", large, LONG, 1).await)
+            .contains("session record is too large")
+    );
     let uri = || Setting::Watch("x".repeat(64 << 10));
     assert!(store.set("long", uri()).await.unwrap_err().is_limit());
     assert_eq!(store.load("long").await.unwrap().unwrap().version, 1);
 }
 
 #[tokio::test]
-async fn a_file_of_an_earlier_release_gets_what_it_lacks() {
+async fn file_of_earlier_release_is_migrated() {
     let place = Place::new();
     drop(Sqlite::open(place.file()).await.unwrap());
     let earlier = rusqlite::Connection::open(place.file()).unwrap();

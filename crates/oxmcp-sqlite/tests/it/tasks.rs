@@ -1,4 +1,4 @@
-//! Tasks in SQLite: the contract, bounds, restarts, and files that cannot be used.
+//! Tasks in SQLite: the contract, limits, restarts, and unusable files.
 
 use std::{fs, time::Duration};
 
@@ -17,7 +17,7 @@ pub(crate) fn task(id: &str) -> TaskRecord {
     task
 }
 
-/// The error that there must be.
+/// Unwraps the expected error, as text.
 pub(crate) fn refused<T>(outcome: Result<T, Error>) -> String {
     match outcome {
         Ok(_) => panic!("it is not refused"),
@@ -26,7 +26,7 @@ pub(crate) fn refused<T>(outcome: Result<T, Error>) -> String {
 }
 
 #[tokio::test]
-async fn the_contract_holds() {
+async fn task_store_contract_holds() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let contract = testing::task_store_contract(|| async { (store.clone(), store.clone()) });
@@ -34,7 +34,7 @@ async fn the_contract_holds() {
 }
 
 #[tokio::test]
-async fn tasks_are_bounded_and_expired_ones_make_room() {
+async fn tasks_are_bounded_and_expired_ones_evicted() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let store = store.max_tasks(3).max_tasks_each(2).max_task_bytes(4096);
@@ -55,8 +55,8 @@ async fn tasks_are_bounded_and_expired_ones_make_room() {
     let found = store.load("e").await.unwrap().unwrap();
     let mut long = found.task;
     long.status_message = Some("x".repeat(4096));
-    assert!(refused(store.replace("e", found.revision, long).await).contains("no room left"));
-    // It is what it was, and the bytes of those that have gone are free.
+    assert!(refused(store.replace("e", found.revision, long).await).contains("task store is full"));
+    // The task is unchanged, and the bytes of removed tasks are free.
     let same = store.load("e").await.unwrap().unwrap();
     assert_eq!(
         (same.revision, same.task.status_message),
@@ -65,7 +65,7 @@ async fn tasks_are_bounded_and_expired_ones_make_room() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_file_outlives_a_restart() {
+async fn stored_data_survives_a_restart() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     store.create(task("held")).await.unwrap();
@@ -77,7 +77,7 @@ async fn what_is_in_the_file_outlives_a_restart() {
     let store = Sqlite::open(place.file()).await.unwrap();
     let found = store.load("held").await.unwrap().unwrap();
     assert_eq!((found.revision, Some(found.epoch)), (2, epoch));
-    // Whoever held it had the file.
+    // The previous holder had the file open.
     assert_eq!(store.orphans(9).await.unwrap(), ["held"]);
     assert!(
         !store
@@ -89,7 +89,7 @@ async fn what_is_in_the_file_outlives_a_restart() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_can_read_the_file() {
+async fn only_its_owner_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
 
     let place = Place::new();
@@ -107,13 +107,13 @@ async fn nobody_else_can_read_the_file() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_used_is_refused_with_a_sentence() {
+async fn unusable_file_is_refused_with_an_explanation() {
     let place = Place::new();
     let missing = place.0.join("missing").join("state.db");
-    assert!(refused(Sqlite::open(missing).await).contains("directory must be there"));
+    assert!(refused(Sqlite::open(missing).await).contains("directory must exist"));
     let text = place.0.join("text");
     fs::write(&text, "no database ".repeat(100)).unwrap();
-    assert!(refused(Sqlite::open(&text).await).contains("is no database"));
+    assert!(refused(Sqlite::open(&text).await).contains("not a database"));
     assert!(
         fs::read_to_string(&text)
             .unwrap()
@@ -133,11 +133,11 @@ async fn a_file_that_cannot_be_used_is_refused_with_a_sentence() {
     newer.busy_timeout(Duration::from_secs(2)).unwrap();
     newer.pragma_update(None, "user_version", 9).unwrap();
     drop(newer);
-    assert!(refused(Sqlite::open(place.file()).await).contains("is of version 9"));
+    assert!(refused(Sqlite::open(place.file()).await).contains("has version 9"));
 }
 
 #[tokio::test]
-async fn a_second_handle_to_one_file_is_refused() {
+async fn second_handle_to_one_file_is_refused() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     assert!(refused(Sqlite::open(place.file()).await).contains("is in use"));
@@ -145,7 +145,7 @@ async fn a_second_handle_to_one_file_is_refused() {
 }
 
 #[tokio::test]
-async fn a_second_process_is_refused() {
+async fn second_process_is_refused() {
     let place = Place::new();
     let mut other = Writer::start(&place);
     other.acknowledged(1);
@@ -154,6 +154,6 @@ async fn a_second_process_is_refused() {
         error.contains("is in use") && error.contains("one process"),
         "{error}"
     );
-    // The one that has it goes on.
+    // The process that has the file open continues.
     other.acknowledged(5);
 }

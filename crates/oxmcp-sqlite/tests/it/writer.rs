@@ -1,4 +1,4 @@
-//! A process that writes, and is killed.
+//! A process that is killed while it writes.
 
 use std::{
     env,
@@ -16,9 +16,9 @@ use oxmcp_sqlite::Sqlite;
 
 use crate::{place::Place, tasks::task};
 
-/// `kill -9` wherever it hits: among the commits of many at once.
+/// `kill -9` at any time, during commits of many concurrent operations.
 #[tokio::test]
-async fn what_was_acknowledged_outlives_a_kill() {
+async fn acknowledged_writes_survive_a_kill() {
     let place = Place::new();
     let mut acknowledged = Vec::new();
     for _ in 0..5 {
@@ -51,7 +51,7 @@ fn long() -> String {
 
 pub(crate) const FILE: &str = "OXMCP_SQLITE_TEST_FILE";
 
-/// A process that keeps tasks, sessions and events in a file and names each once it is acknowledged. It is killed in the end.
+/// A process that stores tasks, sessions and events in a file, and prints each ID once it is acknowledged. It is killed on drop.
 pub(crate) struct Writer {
     process: Child,
     lines: BufReader<ChildStdout>,
@@ -74,7 +74,7 @@ impl Writer {
         Self { process, lines }
     }
 
-    /// The next ids, so many of them.
+    /// The next IDs, this many.
     pub(crate) fn acknowledged(&mut self, count: usize) -> Vec<String> {
         let mut ids = Vec::new();
         while ids.len() < count {
@@ -89,14 +89,14 @@ impl Writer {
             if self.lines.read_line(&mut line).unwrap() == 0 || !line.ends_with('\n') {
                 return None;
             }
-            // The first one comes after words of the test runner.
+            // The first ID follows output of the test runner.
             if let Some((_, id)) = line.trim_end().split_once("acknowledged ") {
                 return Some(id.to_owned());
             }
         }
     }
 
-    /// Kills it. Returns what it had acknowledged until then.
+    /// Kills the process. Returns the IDs that it had acknowledged.
     pub(crate) fn kill(&mut self) -> Vec<String> {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -111,7 +111,7 @@ impl Drop for Writer {
     }
 }
 
-/// Not a test of its own: the others run it as another process.
+/// Not a test by itself: the others run it as another process.
 #[tokio::test]
 async fn the_writer() {
     let Some(file) = env::var_os(FILE) else {

@@ -58,11 +58,11 @@ fn crashed_server() {
     insta::assert_snapshot!(prints(("crashed_server", &[])), @r"
     2026-07-28
       the server crashed: true
-      it was restarted
-      it says hello
+      the server was restarted
+      the server says hello
     2025-11-25
       the server crashed: true
-      it says hello
+      the server says hello
     ");
 }
 
@@ -86,14 +86,14 @@ fn quickstart() {
     A call with a typed result:
       22 / 7 => 3.142857142857143
 
-    What a model reads when a tool fails:
+    What the model sees when a tool fails:
       divide({"a":1,"b":0})
       => b must not be 0
 
-    What a model reads when its arguments are wrong:
+    What the model sees when its arguments are wrong:
       divide({"a":"one","c":2})
       => The arguments of divide are not valid.
-      => /: "b" is missing (a number); "c" is not its name
+      => /: "b" is missing (a number); found "c" instead
       => /a: expected a number, got the string "one"
 
     The session is closed, and the server has exited.
@@ -130,7 +130,7 @@ fn client_lists_and_calls() {
 }
 
 #[test]
-fn client_says_what_is_wrong() {
+fn client_reports_errors() {
     let fails = |args: &[&str]| {
         let output = run("client", args);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -142,7 +142,7 @@ fn client_says_what_is_wrong() {
     assert!(fails(&["--call", "divide", "{}", server]).contains("the tool failed"));
     assert!(
         fails(&["--call", "subtract", "{}", server])
-            .contains("Unknown tool: subtract (there are: add, divide)")
+            .contains("Unknown tool: subtract (available: add, divide)")
     );
     assert!(fails(&["no-such-program"]).contains("cannot start the server no-such-program"));
     // The log of a server is printed as it is: its words are not in the command, which the error names.
@@ -195,12 +195,12 @@ fn cluster() {
         (lines[0], lines[1], lines[2]),
         (lines[3], lines[4], lines[5]),
     ] {
-        let name = killed.trim().strip_suffix(" is killed").unwrap();
+        let name = killed.trim().strip_suffix(" was killed").unwrap();
         assert!(asked.contains(&format!("({name} asks)")), "{printed}");
-        assert!(booked.contains("has booked it, window: true"), "{printed}");
+        assert!(booked.contains("booked it, window: true"), "{printed}");
         assert!(!booked.contains(name), "{printed}");
     }
-    assert_eq!(lines[6], "=> soup, in a session of before");
+    assert_eq!(lines[6], "=> soup, in the older session");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn progress_and_cancellation() {
 
 #[test]
 fn testing() {
-    assert!(prints(("testing", &[])).ends_with("\nall is well\n"));
+    assert!(prints(("testing", &[])).ends_with("\nall tests passed\n"));
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn resources() {
     Resource not found: weather://Atlantis/today
     Resource not found: weather://Paris/yesterday
     "day": "yesterday" is not accepted; expected one of "today", "tomorrow"
-    it has changed: 21 °C
+    updated: 21 °C
     "#);
 }
 
@@ -285,7 +285,7 @@ fn files() {
     it is a directory
     docs://guide/brewing.txt is text/plain: Text("Three minutes.\n")
     Resource not found: docs://README.md
-    it is not within the client's roots
+    it is outside the client's roots
     "#);
 }
 
@@ -296,8 +296,8 @@ fn prompts() {
     summary(text, language)
     forms: haiku, limerick, sonnet
     topics of haikus: autumn, the moon
-    Assistant: I am a poet. Every Haiku of mine keeps its form.
-    User: Write about autumn. How many: 3.
+    Assistant: I am a poet. I write a perfect Haiku.
+    User: Write about autumn. Number of poems: 3.
     User: Summarize this. Answer in English.
     To be, or not to be.
     The arguments of poem are not valid.
@@ -309,17 +309,17 @@ fn prompts() {
 #[test]
 fn logging() {
     insta::assert_snapshot!(prints(("logging", &[])), @r#"
-    2025-11-25, from debug on:
+    2025-11-25, level debug:
       debug [] "opening the file"
       info [logging] {"lines":12,"msg":"parsed"}
       warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
-    2025-11-25, from warning on:
+    2025-11-25, level warning:
       warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
-    2026-07-28, from debug on:
+    2026-07-28, level debug:
       debug [] "opening the file"
       info [logging] {"lines":12,"msg":"parsed"}
       warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
-    2026-07-28, from warning on:
+    2026-07-28, level warning:
       warning [import] {"file":"tea.csv","msg":"3 lines were skipped"}
     "#);
 }
@@ -371,7 +371,7 @@ fn views() {
     insta::assert_snapshot!(prints(("views", &[])), @r#"
     guest sees order (Some(Private))
       and can read shop://menu
-      Unknown tool: close (there are: order) (code -32602)
+      Unknown tool: close (available: order) (code -32602)
     console sees close and order (Some(Private))
       and can read shop://books
       and can read shop://menu
@@ -382,16 +382,16 @@ fn views() {
 #[test]
 fn subscriptions() {
     insta::assert_snapshot!(prints(("subscriptions", &[])), @r"
-    Lists, by handlers:
-      in 2025-06-18 there are 3 tools now
-      in 2026-07-28 there are 3 tools now
-    A resource, by watching it:
-      in 2025-06-18 notes://todo has changed
-      in 2026-07-28 notes://todo has changed
-    By a subscription:
-      the server tells of tools: true, of prompts: false
+    Handlers for lists:
+      2025-06-18: the server now has 3 tools
+      2026-07-28: the server now has 3 tools
+    Watching a resource:
+      2025-06-18: notes://todo has changed
+      2026-07-28: notes://todo has changed
+    An explicit subscription:
+      the server accepted tools: true, prompts: false
       the tools have changed
-      this side has ended it
+      the client has closed it
     ");
 }
 
@@ -399,19 +399,19 @@ fn subscriptions() {
 fn caching() {
     insta::assert_snapshot!(prints(("caching", &[])), @r"
     Connecting:
-      asks server/discover
-    The first time:
-      asks tools/list
+      sends server/discover
+    First list:
+      sends tools/list
       => hammer
-    The second time:
+    Second list:
       => hammer
-    Anew:
-      asks tools/list
+    Refresh:
+      sends tools/list
       => hammer
-    Listening:
-      asks subscriptions/listen
+    Subscribing:
+      sends subscriptions/listen
     After a change:
-      asks tools/list
+      sends tools/list
       => hammer, saw
     And again:
       => hammer, saw
@@ -424,8 +424,8 @@ fn middleware() {
     server/discover: ok
     tools/call: ok
     => hello
-    tools/call: some things are not told (code -32602)
-    => some things are not told (code -32602)
+    tools/call: "secret" is not allowed (code -32602)
+    => "secret" is not allowed (code -32602)
     3 requests
     "#);
 }
@@ -452,12 +452,12 @@ fn answering() {
 fn extension() {
     insta::assert_snapshot!(prints(("extension", &[])), @r#"
     2025-11-25: it is 2
-    the server was told in 2025-11-25 that it is wound up
-    the client hears the clock strike 3
+    server, in 2025-11-25: the clock was wound
+    client: the clock struck 3
     2026-07-28: it is 2
-    the server was told in 2026-07-28 that it is wound up
-    the client hears the clock strike 3
-    com.example/clock/now needs a peer that knows the extension com.example/clock, and this one has not declared it; nothing was sent
+    server, in 2026-07-28: the clock was wound
+    client: the clock struck 3
+    cannot send com.example/clock/now: the peer does not declare the extension com.example/clock
     "#);
 }
 
@@ -469,7 +469,7 @@ fn counter() {
     decrement: 1
     sum: 42
     2
-    in a test of yours: 1
+    called as a function: 1
     ");
 }
 
@@ -503,7 +503,7 @@ fn long_report() {
     working: page 3 of 3
     completed: page 3 of 3
     a report of 3 pages
-    found again: a report of 60 pages
+    resumed: a report of 60 pages
     ");
 }
 
@@ -573,17 +573,17 @@ mod over_http {
     #[test]
     fn protected_server() {
         insta::assert_snapshot!(prints(("protected_server", &[])), @r"
-        without a token: refused is true
+        without a token: refused: true
         with files:read: whoami => ann
-        with files:read: delete is refused: true
+        with files:read: delete refused: true
         with files:write: delete => deleted
         ");
     }
 
     #[cfg(feature = "auth")]
     #[test]
-    fn own_tokens() {
-        insta::assert_snapshot!(prints(("own_tokens", &[])), @r#"
+    fn own_tokens_example_authenticates_callers() {
+        insta::assert_snapshot!(prints(("own_tokens_example_authenticates_callers", &[])), @r#"
         /mcp: Some("ann") may delete: true
         /mcp: Some("bob") may delete: false
         /mcp: refused with Some(401)
@@ -594,21 +594,21 @@ mod over_http {
     #[cfg(feature = "auth")]
     #[test]
     fn machine_to_machine() {
-        insta::assert_snapshot!(prints(("machine_to_machine", &[])), @"a machine, which may reports:write");
+        insta::assert_snapshot!(prints(("machine_to_machine", &[])), @"a machine, with scopes reports:write");
     }
 
     #[cfg(feature = "auth")]
     #[test]
     fn step_up() {
         insta::assert_snapshot!(prints(("step_up", &[])), @r"
-          the person is asked for read
+          the user is asked for read
         read:
         write:
-          the person is asked for read+write
+          the user is asked for read+write
         read:
         delete:
-          the person is asked for read+write+delete
-        the scopes are read write delete
+          the user is asked for read+write+delete
+        granted scopes: read write delete
         ");
     }
 
@@ -616,11 +616,11 @@ mod over_http {
     #[test]
     fn web_login() {
         insta::assert_snapshot!(prints(("web_login", &[])), @r"
-        ann has to log in
-        ann is ann there
-        bob has to log in
-        bob is bob there
-        ann is ann there
+        ann must log in
+        ann is logged in as ann
+        bob must log in
+        bob is logged in as bob
+        ann is logged in as ann
         ");
     }
 
@@ -676,7 +676,7 @@ mod over_http {
             assert!(output.status.success(), "{output:?}");
             insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap(), @r"
             logged in as ann
-            the scopes are files:read files:write
+            granted scopes: files:read files:write
             logged out: true
             ");
             // Two pages were shown: one to log in, and one to agree to more.
@@ -686,7 +686,7 @@ mod over_http {
 
         /// A login that no user can complete does not wait for one.
         #[test]
-        fn a_login_without_browser_and_terminal_fails_at_once() {
+        fn login_without_browser_or_terminal_fails_at_once() {
             let mut command = Command::new(program("protected_server"));
             let mut server = Running(command.arg("serve").stdout(Stdio::piped()).spawn().unwrap());
             let mut url = String::new();
@@ -707,7 +707,7 @@ mod over_http {
     #[test]
     fn axum() {
         insta::assert_snapshot!(prints(("axum", &[])), @r"
-        /health: all is well
+        /health: ok
         /mcp: 3 / 4 => 0.75
         ");
     }

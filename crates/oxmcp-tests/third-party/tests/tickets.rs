@@ -83,7 +83,7 @@ async fn ticket(session: &ClientSession, name: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_call_is_awaited_whether_it_becomes_a_ticket_or_not() {
+async fn call_is_awaited_with_or_without_ticket() {
     let (server, _) = office();
     let session = connect(&server, client::extension()).await;
     let nothing = |_: &Value| panic!("a question");
@@ -112,7 +112,7 @@ async fn a_call_is_awaited_whether_it_becomes_a_ticket_or_not() {
 }
 
 #[tokio::test]
-async fn a_ticket_that_is_torn_cancels_its_call_and_those_who_listen_hear_of_it() {
+async fn torn_ticket_cancels_its_call_and_notifies_listeners() {
     let (server, mut is_cancelled) = office();
     let session = connect(&server, client::extension()).await;
     let number = ticket(&session, "wait").await;
@@ -143,7 +143,7 @@ async fn a_ticket_that_is_torn_cancels_its_call_and_those_who_listen_hear_of_it(
 }
 
 #[tokio::test]
-async fn clients_that_do_not_know_it_are_answered_as_ever() {
+async fn clients_without_the_extension_are_answered_normally() {
     let (server, _) = office();
     for extension in [None, Some(Extension::new(ID).calls::<Look>(..))] {
         for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
@@ -170,7 +170,7 @@ async fn clients_that_do_not_know_it_are_answered_as_ever() {
 }
 
 #[tokio::test]
-async fn it_is_declared_with_its_revision_and_marks_its_tools() {
+async fn extension_declares_revision_and_marks_its_tools() {
     let (server, _) = office();
     let session = connect(&server, client::extension()).await;
     let declared = session.server_capabilities().extensions.clone();
@@ -184,7 +184,7 @@ async fn it_is_declared_with_its_revision_and_marks_its_tools() {
 }
 
 #[tokio::test]
-async fn a_server_that_lacks_what_it_requires_is_refused() {
+async fn server_lacking_a_requirement_is_refused() {
     let now = || Tool::new("now", "Tell the time", || async { "noon" });
     let lacks = |server: Server| server.check().unwrap_err().message().to_owned();
     let server = || Server::new("office", "1.0.0");
@@ -207,7 +207,7 @@ async fn a_server_that_lacks_what_it_requires_is_refused() {
 }
 
 #[tokio::test]
-async fn there_are_so_many_tickets_and_no_more() {
+async fn tickets_are_limited() {
     let (server, _) = office();
     let session = connect(&server, client::extension()).await;
     let mut numbers = Vec::new();

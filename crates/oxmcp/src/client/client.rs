@@ -28,8 +28,8 @@ use crate::{
 
 /// An MCP client: its name and settings, its handlers, and its sessions.
 ///
-/// It is a cheap handle: clones are the same client. It connects to any number of servers at once, and negotiates the
-/// revision with each of them by itself.
+/// It is cheap to clone, and clones are the same client. It connects to any number of servers at once, and negotiates the
+/// revision with each.
 ///
 /// ```
 /// use oxmcp::{Client, Command};
@@ -75,7 +75,7 @@ impl Client {
         }))
     }
 
-    /// Sets the title: the name of the client for people to read.
+    /// Sets the title: the display name of the client.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         self.change(|features| features.info.title = Some(title.into()));
@@ -106,8 +106,7 @@ impl Client {
         self
     }
 
-    /// Sets the revisions that the client may speak. Default: all. A single revision is pinned, and nothing needs to be
-    /// negotiated.
+    /// Sets the revisions that the client may speak. Default: all. A single revision is pinned: nothing is negotiated.
     ///
     /// ```
     /// use oxmcp::{Client, Revision};
@@ -124,8 +123,9 @@ impl Client {
         self
     }
 
-    /// Reads only what follows the specification. By default a client tolerates what servers get wrong where the meaning is clear, and
-    /// logs a warning: see the guide of tolerated deviations. This is for tests and for gateways that must not hide mistakes.
+    /// Rejects messages that deviate from the specification. By default a client tolerates deviations whose meaning is clear,
+    /// and logs a warning: see the guide on tolerated deviations. Use this in tests, and in gateways that must not hide
+    /// mistakes.
     ///
     /// ```
     /// let client = oxmcp::Client::new("my-app", "1.0.0").strict();
@@ -137,7 +137,7 @@ impl Client {
         self
     }
 
-    /// Sets the limits of the connections that are made from now on.
+    /// Sets the limits of later connections.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.change(|features| features.limits = Arc::new(limits));
@@ -151,8 +151,8 @@ impl Client {
         self
     }
 
-    /// Sets the time after which a server that has not responded to `server/discover` is treated as one that does not know
-    /// the method, and is asked to `initialize` as well. Default: 5 s. A response that arrives later still counts.
+    /// Sets how long the client waits for a response to `server/discover` before it also sends `initialize`, as to a server
+    /// that does not know the method. Default: 5 s. A response that arrives later still counts.
     #[must_use]
     pub fn probe_timeout(self, timeout: Duration) -> Self {
         self.change(|features| features.probe_timeout = timeout);
@@ -176,8 +176,8 @@ impl Client {
         self
     }
 
-    /// Sets whether [`Call::structured`](crate::Call::structured) validates results against the output schema with which
-    /// the server has listed the tool. Default: `true`.
+    /// Sets whether [`Call::structured`](crate::Call::structured) validates results against the output schema that the server
+    /// listed for the tool. Default: `true`.
     /// See [output schemas](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#output-schema).
     #[must_use]
     pub fn validate_results(self, validate: bool) -> Self {
@@ -199,9 +199,9 @@ impl Client {
         self
     }
 
-    /// Adds an extension: the client declares it to servers and handles its notifications, and from legacy servers its
-    /// requests, too. Its middleware is added inside the existing middleware. If the extension is invalid, nothing of it is
-    /// added, and the error is reported when the client connects. See [`extension`](crate::extension).
+    /// Adds an extension: the client declares it to servers and handles its notifications, and from legacy servers also its
+    /// requests. Its middleware is added inside the existing middleware. If the extension is invalid, it is not added, and
+    /// connecting returns the error. See [`extension`](crate::extension).
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
         let mut added = Ok(());
@@ -244,7 +244,7 @@ impl Client {
     /// Checks that a connection may be made.
     ///
     /// # Errors
-    /// The first problem of the settings, handlers and extensions that the client was given.
+    /// The first problem in the settings, handlers and extensions.
     pub(crate) fn check(&self) -> Result<()> {
         match &*self.0.problem.lock() {
             Some(problem) => Err(Error::misuse(problem.message().to_owned())),

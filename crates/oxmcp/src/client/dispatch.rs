@@ -129,13 +129,13 @@ impl Role for SessionState {
         {
             // Servers do not send these requests to clients.
             self.note_echo();
-            return connection.break_off("the server sends back what it is sent");
+            return connection.break_off("the server echoes every message");
         }
         if self.revision().is_modern() {
             // Modern clients must not write responses, so the request cannot be refused.
             return tracing::warn!(
                 method = arrival.method,
-                "a modern server made a request, which it must not; it was ignored"
+                "ignoring a request of a modern server, which must not make any"
             );
         }
         self.begin(connection, arrival);
@@ -211,7 +211,9 @@ impl Role for SessionState {
             });
         }
         let Some(cx) = request.context().cloned() else {
-            return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
+            return Box::pin(async {
+                Err(Error::misuse("cannot handle this request: no peer sent it"))
+            });
         };
         let revision = cx.revision();
         let params = request.raw_params().map_or(Text::EMPTY, Text::from);

@@ -54,7 +54,7 @@ pub(crate) struct Features {
     pub(crate) timeout: Duration,
     pub(crate) probe_timeout: Duration,
     pub(crate) keep_alive: Option<Duration>,
-    /// Whether only what follows the specification is read.
+    /// Whether messages that deviate from the specification are rejected.
     pub(crate) is_strict: bool,
     /// The number of consecutive unanswered pings after which a session is closed.
     pub(crate) keep_alive_threshold: u32,

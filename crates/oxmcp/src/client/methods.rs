@@ -26,7 +26,7 @@ use crate::{
 /// The future of a response body.
 type BodyFuture = BoxFuture<Result<Body>>;
 
-/// A request of a server, sent as a message of its own or within the result of a call.
+/// A request of a server, sent as a separate message or within the result of a call.
 struct ServerRequest<'a> {
     features: &'a Features,
     cx: RequestContext,
@@ -142,7 +142,7 @@ impl ServerRequest<'_> {
         connection
             .read(M::NAME, self.params.get())
             .map_err(|error| {
-                Error::invalid_params(format!("the params of {} do not fit: {error}", M::NAME))
+                Error::invalid_params(format!("invalid params of {}: {error}", M::NAME))
             })
     }
 }
@@ -153,7 +153,7 @@ fn write<R: Payload>(mut answer: R, revision: Revision) -> Result<Body> {
     answer.fit(revision);
     let mut json = Vec::new();
     answer.append_json(&mut json).map_err(|error| {
-        Error::internal(format!("the answer cannot be JSON: {error}")).with_source(error)
+        Error::internal(format!("could not serialize the response: {error}")).with_source(error)
     })?;
     Ok(Body::Json(into_text(json)?))
 }
@@ -184,9 +184,7 @@ fn elicit(request: ServerRequest<'_>) -> Result<BodyFuture> {
         }
         (ElicitParams::Url(url), _, Some(handler)) => {
             url.check_url().map_err(|wrong| {
-                Error::invalid_params(format!(
-                    "elicitation/create: the user is not sent to this URL: {wrong}"
-                ))
+                Error::invalid_params(format!("elicitation/create: rejected URL: {wrong}"))
             })?;
             if let (Some(session), Some(id)) = (cx.client_session(), &url.elicitation_id) {
                 session.state().url_elicitations.insert(id);
@@ -201,7 +199,7 @@ fn elicit(request: ServerRequest<'_>) -> Result<BodyFuture> {
         }
         _ => {
             return Err(Error::invalid_params(
-                "elicitation/create: this client knows the modes \"form\" and \"url\", as far as it declared them",
+                "elicitation/create: unsupported `mode`; expected \"form\" or \"url\", as far as this client declared them",
             ));
         }
     };

@@ -3,7 +3,7 @@
 mod cache;
 #[expect(
     clippy::module_inception,
-    reason = "the room is named after its handle"
+    reason = "the module is named after its handle"
 )]
 mod client;
 mod connect;

@@ -39,9 +39,9 @@ impl FeatureKind {
 }
 
 impl Client {
-    /// Sets the saved self-description of a server, as [`ClientSession::discovered`] returned it. If it names a modern
-    /// revision that this client may speak, connecting makes no request. This is meant for clients of one server that are
-    /// started often; the description may be kept for as long as its `ttlMs` says.
+    /// Sets the saved self-description of a server, as [`ClientSession::discovered`] returned it. If it names a modern revision
+    /// that this client may speak, connecting makes no request. Use this for clients of one server that are started often. The
+    /// description may be kept for as long as its `ttlMs` allows.
     ///
     /// ```
     /// # use oxmcp::{Client, protocol::{DiscoverResult, ServerCapabilities}};
@@ -60,8 +60,8 @@ impl Client {
 }
 
 impl ClientSession {
-    /// The server's response to `server/discover`, if it is known: no request is made. `None` in legacy sessions, and in a
-    /// session with a pinned revision until the server was asked for it.
+    /// Returns the server's response to `server/discover`, if it is known. Makes no request. `None` in legacy sessions, and in
+    /// a session with a pinned revision until the server was asked for it.
     ///
     /// It can be saved, and passed to [`Client::discovered`] the next time.
     #[must_use]
@@ -69,8 +69,8 @@ impl ClientSession {
         self.known_facts()?.discovered.as_ref()
     }
 
-    /// Whether the server offers a kind of feature, by the capabilities that it has declared. If it has not been asked for
-    /// them yet, as in a session with a pinned revision, this method asks it.
+    /// Returns whether the server offers a kind of feature, by its declared capabilities. If it was not asked for them yet, as
+    /// in a session with a pinned revision, this method asks it.
     ///
     /// ```
     /// use oxmcp::FeatureKind;

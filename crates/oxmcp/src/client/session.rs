@@ -102,27 +102,27 @@ impl ClientSession {
         negotiated.expect("a session is handed out after it was negotiated")
     }
 
-    /// The client that this session belongs to.
+    /// Returns the client that this session belongs to.
     #[must_use]
     pub fn client(&self) -> Client {
         self.state().client.clone()
     }
 
-    /// The negotiated revision of the session.
+    /// Returns the negotiated revision of the session.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.negotiated().revision
     }
 
-    /// The name and version of the server, as it declares them. Modern servers need not declare them; and in a session with
-    /// a pinned revision, they are not known until the server was asked for its self-description.
+    /// Returns the name and version of the server, as it declares them. Modern servers need not declare them. In a session with
+    /// a pinned revision, they are unknown until the server was asked for its self-description.
     #[must_use]
     pub fn server_info(&self) -> Option<&Implementation> {
         self.known_facts()?.info.as_ref()
     }
 
-    /// The capabilities that the server has declared, which are empty until the server was asked for them: a modern server
-    /// whose revision is pinned is asked when they are first needed, as by [`offers`](Self::offers).
+    /// Returns the capabilities that the server has declared. They are empty until the server was asked for them: a modern
+    /// server whose revision is pinned is asked when they are first needed, as by [`offers`](Self::offers).
     #[must_use]
     pub fn server_capabilities(&self) -> &ServerCapabilities {
         match self.known_facts() {
@@ -131,8 +131,8 @@ impl ClientSession {
         }
     }
 
-    /// Instructions for the use of the server, for a model to read. In a session with a pinned revision, they are not known
-    /// until the server was asked for its self-description.
+    /// Returns instructions for the use of the server, for a model to read. In a session with a pinned revision, they are
+    /// unknown until the server was asked for its self-description.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.known_facts()?.instructions.as_deref()
@@ -146,20 +146,20 @@ impl ClientSession {
     /// [`Error::is_unsupported`] if the server is modern; and an error if the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while the send queue is full, nothing has been sent.
     #[doc(alias = "notifications/progress")]
     pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
         let name = method::Progress::NAME;
         let revision = self.revision();
         if !method::is_in(method::NOTIFICATIONS_TO_SERVER, name, revision) {
             return Err(Error::unsupported(format!(
-                "the server speaks revision {revision}, in which clients report no progress; nothing was sent"
+                "revision {revision} does not support progress from clients; nothing was sent"
             )));
         }
         self.connection().report(params).await
     }
 
-    /// Sends a notification of an extension to the server; to a modern server with the envelope of a request.
+    /// Sends a notification of an extension to the server. A modern server receives it with the envelope of a request.
     ///
     /// ```
     /// # use oxmcp::protocol::{Notification, NotificationParams};
@@ -179,7 +179,7 @@ impl ClientSession {
     /// the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while the send queue is full, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let params = notification_params::<N>(params)?;
         self.may_send(&[], N::NAME)?;
@@ -217,17 +217,17 @@ impl ClientSession {
         }
     }
 
-    /// Closes the session. Calls in flight, and the requests that the server makes until then, may finish within
-    /// [`Limits::drain`](crate::Limits::drain); after it, the calls fail. Notifications that have arrived are handled
-    /// within the same time. Messages that were sent are written within [`Limits::flush`](crate::Limits::flush), as long as
-    /// the server reads them. Returns when the transport is closed, and a server that was started has exited. It may be
+    /// Closes the session, and waits until it has ended. Calls in flight, and requests that the server makes meanwhile, may
+    /// finish within [`Limits::drain`](crate::Limits::drain); then the calls fail. Notifications that have arrived are handled
+    /// within the same time. Queued messages are written within [`Limits::flush`](crate::Limits::flush), as long as the server
+    /// reads them. Returns when the transport is closed, and a server process that the client started has exited. It may be
     /// called again, and concurrently.
     ///
     /// # Errors
     /// If the connection broke before it could be closed.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// Closing continues if the future is dropped.
     pub async fn close(&self) -> Result<()> {
         self.connection().begin_close();
         self.wait().await
@@ -249,7 +249,7 @@ impl ClientSession {
 }
 
 impl Client {
-    /// The sessions that are open now.
+    /// Returns the open sessions.
     pub fn sessions(&self) -> impl Iterator<Item = ClientSession> + use<> {
         let connections = self.connections().clone();
         let connections = connections.into_iter();
@@ -258,8 +258,8 @@ impl Client {
 }
 
 impl RequestContext {
-    /// The session on which the server's message arrived, on a client. `None` on a server, and if the session has ended or
-    /// has no handle any more.
+    /// Returns the session on which the server's message arrived, on a client. `None` on a server, and if the session has ended
+    /// or has no handle left.
     #[must_use]
     pub fn client_session(&self) -> Option<ClientSession> {
         ClientSession::of(&self.parts().connection)
@@ -345,7 +345,7 @@ pub(crate) struct Negotiated {
 impl SessionState {
     #[expect(
         clippy::too_many_arguments,
-        reason = "it is called once, and a type for them would be read as often"
+        reason = "it is called once, and a type for them would not make it clearer"
     )]
     pub(crate) fn new(
         client: Client,
@@ -460,9 +460,8 @@ impl SessionState {
         self.client.response_cache().invalidate(&self.cache, change);
     }
 
-    /// Removes cached responses that may be outdated, after a gap in which changes that pass a filter were missed. The
-    /// output schemas and the task support of tools stand until the server says that the tools have changed, or lists them
-    /// again.
+    /// Removes cached responses that may be outdated, after a gap in which changes that pass a filter were missed. The output
+    /// schemas and the task support of tools remain until the server reports that the tools have changed, or lists them again.
     pub(crate) fn missed(&self, filter: &SubscriptionFilter) {
         for change in Invalidation::missed(filter) {
             let cache = self.client.response_cache();

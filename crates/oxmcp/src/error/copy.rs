@@ -1,4 +1,4 @@
-//! Copies of an error: for several callers, or with another message.
+//! Copies of an error, for several callers or with another message.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Plain words for errors of deserialization. serde names Rust types and positions, of which the peer knows nothing.
+//! Plain texts for deserialization errors. serde names Rust types and positions, which mean nothing to the peer.
 
 /// The message of a deserialization error, without its position and in the terms of JSON.
 pub(crate) fn plain_decode_error(error: &serde_json::Error) -> String {
@@ -7,7 +7,7 @@ pub(crate) fn plain_decode_error(error: &serde_json::Error) -> String {
         .rsplit_once(" at line ")
         .map_or(&*text, |(message, _)| message);
     if text.starts_with("data did not match any variant") {
-        return "the value has none of the expected forms".to_owned();
+        return "the value matches none of the expected forms".to_owned();
     }
     let Some((found, expected)) = text.split_once(", expected ") else {
         return text.to_owned();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rust_type_and_no_position_is_shown() {
+    fn rust_types_and_positions_are_hidden() {
         let said = [
             said::<Inner>("5"),
             said::<Inner>("[[]]"),
@@ -77,7 +77,7 @@ mod tests {
         missing field `name`
         found an object, expected an array
         found an array, expected an object
-        the value has none of the expected forms
+        the value matches none of the expected forms
         EOF while parsing an object
         ");
     }

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use super::{Error, Kind};
 
 impl Error {
-    /// The server could not be reached: nothing was sent, so that a retry is safe. For custom HTTP clients.
+    /// Creates an error for a server that could not be reached: nothing was sent, so a retry is safe. For custom HTTP clients.
     #[must_use]
     pub fn unreachable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Network { sent: false }, message)
     }
 
-    /// The connection failed before the response was received: the server may or may not have processed the request. For custom
-    /// HTTP clients.
+    /// Creates an error for a connection that failed before the response arrived: the server may or may not have processed the
+    /// request. For custom HTTP clients.
     #[must_use]
     pub fn network(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Network { sent: true }, message)
@@ -21,20 +21,21 @@ impl Error {
     /// An HTTP response that is not a JSON-RPC message.
     #[cfg_attr(
         not(feature = "http-client"),
-        expect(dead_code, reason = "who speaks HTTP says it")
+        expect(dead_code, reason = "only HTTP clients use it")
     )]
     pub(crate) fn http(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Http, message).with_http_status(status)
     }
 
-    /// Adds the status of the HTTP response with which the error came.
+    /// Adds the status of the HTTP response that reported the error.
     #[must_use]
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
         self.0.http_status = Some(status);
         self
     }
 
-    /// The status of the HTTP response that reported the error. `None` if there was none, or if its status was a success.
+    /// Returns the status of the HTTP response that reported the error. `None` without a response, or if its status was a
+    /// success.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -51,10 +52,10 @@ impl Error {
         self.0.http_status
     }
 
-    /// Adds the challenges of the HTTP response with which the error came.
+    /// Adds the challenges of the HTTP response that reported the error.
     #[cfg_attr(
         not(feature = "http-client"),
-        expect(dead_code, reason = "who speaks HTTP says it")
+        expect(dead_code, reason = "only HTTP clients use it")
     )]
     #[must_use]
     pub(crate) fn with_challenges(mut self, challenges: Option<String>) -> Self {
@@ -62,22 +63,23 @@ impl Error {
         self
     }
 
-    /// The header `WWW-Authenticate` of the HTTP response that reported the error: the challenges by which the server asks for
-    /// other credentials. Several headers are joined by commas.
+    /// Returns the header `WWW-Authenticate` of the HTTP response that reported the error: the challenges of a server that asks
+    /// for other credentials. Several headers are joined by commas.
     #[must_use]
     pub fn www_authenticate(&self) -> Option<&str> {
         self.0.www_authenticate.as_deref()
     }
 
-    /// Whether a login did not result in a token, so that the request was not sent, or the server refused the token that it had
-    /// asked for. The source of the error is the [`AuthError`](crate::auth::AuthError), which has the details.
+    /// Returns whether authorization failed: a login gave no token, so the request was not sent; or the server rejected the
+    /// token that it had asked for. The source of the error is the [`AuthError`](crate::auth::AuthError), which has the
+    /// details.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn is_authorization(&self) -> bool {
         matches!(self.0.kind, Kind::Authorization { .. })
     }
 
-    /// Whether a user must log in, or grant more scopes, and no user could be asked: a web back end then begins a login
+    /// Returns whether a user must log in or grant more scopes, and could not be asked. A web back end then begins a login
     /// ([`Login::begin_after`](crate::http::Login::begin_after)).
     #[cfg(feature = "auth")]
     #[must_use]
@@ -90,16 +92,16 @@ impl Error {
         )
     }
 
-    /// Whether the server requires credentials, or other ones: it answered 401.
+    /// Returns whether the server responded with 401: it requires credentials, or other ones.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.0.http_status == Some(401)
     }
 
-    /// Sets whether the HTTP response with which the error came says that the request was not processed.
+    /// Sets whether the HTTP response that reported the error shows that the request was not processed.
     #[cfg_attr(
         not(feature = "http-client"),
-        expect(dead_code, reason = "who speaks HTTP says it")
+        expect(dead_code, reason = "only HTTP clients use it")
     )]
     #[must_use]
     pub(crate) fn refused_unserved(mut self, is_unserved: bool) -> Self {
@@ -107,11 +109,11 @@ impl Error {
         self
     }
 
-    /// Whether it is certain that the server has not processed the request, so that a retry is safe: the server could not be
-    /// reached, a login did not result in a token, or the HTTP response says so, by 401, 403, 404, 429, or 503 with
-    /// `Retry-After`. After 502 and 504, by which a load balancer reports that it got no response, and after a failed
-    /// connection this is not known, so the method returns false, as it does for errors that are unrelated to the way to the
-    /// server.
+    /// Returns whether the server certainly did not process the request, so that a retry is safe. That is so if the server
+    /// could not be reached, if a login gave no token, and after a response with 401, 403, 404, 429, or 503 with `Retry-After`.
+    ///
+    /// It is not known after a failed connection, or after 502 and 504, with which a load balancer reports a missing response:
+    /// then this returns `false`, as for all errors that do not concern reaching the server.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -133,8 +135,8 @@ impl Error {
         self.0.is_refused_unserved || self.0.kind == Kind::Network { sent: false }
     }
 
-    /// Whether the server could not be reached, or the connection failed before the response was received. The session
-    /// continues, in contrast to [`is_closed`](Self::is_closed). The server may have processed the request, unless
+    /// Returns whether the server could not be reached, or the connection failed before the response arrived. Unlike with
+    /// [`is_closed`](Self::is_closed), the session continues. The server may have processed the request, unless
     /// [`is_unserved`](Self::is_unserved).
     #[must_use]
     pub fn is_network(&self) -> bool {
@@ -144,7 +146,7 @@ impl Error {
     /// Whether nothing was sent, because the server could not be reached.
     #[cfg_attr(
         not(feature = "http-client"),
-        expect(dead_code, reason = "who speaks HTTP asks")
+        expect(dead_code, reason = "only HTTP clients use it")
     )]
     pub(crate) fn is_unreachable(&self) -> bool {
         self.0.kind == Kind::Network { sent: false }

@@ -16,7 +16,7 @@ fn unsupported(supported: &[&str]) -> Error {
 }
 
 #[test]
-fn a_discovery_names_the_newest_common_revision() {
+fn discovery_selects_the_newest_common_revision() {
     let table: &[(&[&str], &[Revision], ProbeOutcome)] = &[
         (&["2026-07-28"], &ALL, ProbeOutcome::Modern(LATEST)),
         (
@@ -40,7 +40,7 @@ fn a_discovery_names_the_newest_common_revision() {
 }
 
 #[test]
-fn a_refusal_that_names_revisions_is_followed_once() {
+fn refusal_naming_revisions_is_followed_once() {
     let asked = Revision::LATEST_LEGACY;
     let table = [
         (unsupported(&["2026-07-28"]), Some(LATEST)),
@@ -55,7 +55,7 @@ fn a_refusal_that_names_revisions_is_followed_once() {
 }
 
 #[test]
-fn an_error_tells_the_era_or_nothing() {
+fn error_reveals_the_era_or_nothing() {
     let table = [
         (
             Error::method_not_found("server/discover"),
@@ -104,7 +104,7 @@ fn of_every_kind(status: u16) -> [(Error, ProbeOutcome); 8] {
 }
 
 #[test]
-fn w14_a_status_of_http_tells_the_era_or_nothing() {
+fn http_status_reveals_the_era_or_nothing() {
     for status in [
         301, 302, 307, 308, 401, 402, 403, 407, 408, 425, 429, 502, 503, 504, 599,
     ] {
@@ -132,7 +132,7 @@ fn w14_a_status_of_http_tells_the_era_or_nothing() {
 }
 
 #[test]
-fn w14_silence_and_a_broken_network_are_no_answers() {
+fn silence_and_network_errors_are_not_answers() {
     for error in [
         Error::timeout("slow"),
         Error::closed("gone"),

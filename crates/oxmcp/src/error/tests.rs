@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_main_returns_is_printed_for_a_person() {
+fn error_from_main_is_printed_readably() {
     let error = Error::closed("the server exited with status 1\nits last words:\n    oh");
     assert_eq!(
         format!("{error:?}"),

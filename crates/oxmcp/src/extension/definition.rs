@@ -50,7 +50,7 @@ pub(super) enum Requirement {
     Capability(String),
 }
 
-/// One side of an extension of the protocol; for [`Server::extension`](crate::Server::extension) and
+/// One side of a protocol extension, for [`Server::extension`](crate::Server::extension) or
 /// [`Client::extension`](crate::Client::extension).
 ///
 /// The [module](crate::extension) has an example. Mistakes in an extension are reported when the server or client connects.
@@ -60,7 +60,7 @@ pub struct Extension {
     pub(super) settings: JsonObject,
     pub(super) requires_client: bool,
     pub(super) methods: Vec<ServedMethod>,
-    /// The protocol's own methods that the extension serves, in the revisions that have them.
+    /// The core methods that the extension serves, in the revisions that have them.
     #[cfg(feature = "server")]
     pub(super) core_methods: Vec<ServedMethod>,
     pub(super) notifications: Vec<ServedNotification>,
@@ -81,7 +81,7 @@ pub struct Extension {
     /// The hook that runs before the process ends.
     #[cfg(feature = "server")]
     pub(super) on_shutdown: Option<ShutdownHook>,
-    /// The state that the code of the extension shares.
+    /// The shared state of the extension's code.
     pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
     /// The hook that runs when the server begins to serve, in a type of the server module.
     #[cfg(feature = "server")]
@@ -93,15 +93,15 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Creates an extension that is declared, and does nothing yet. The identifier consists of a vendor, as a reversed domain
-    /// name, and a name: `com.example/clock`.
+    /// Creates an extension that is declared and does nothing yet. The identifier is a vendor, as a reversed domain name, and a
+    /// name: `com.example/clock`.
     /// See [identifiers](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         let id = id.into();
         let problem = (!is_id(&id)).then(|| {
             format!(
-                "{id:?} is no identifier of an extension: it needs a vendor and a name, as in \"com.example/clock\""
+                "invalid identifier {id:?}; expected a vendor and a name, as in \"com.example/clock\""
             )
         });
         Self {
@@ -133,8 +133,8 @@ impl Extension {
         }
     }
 
-    /// Sets the settings that this side declares: an object, whose members the extension defines. The peer finds it in the
-    /// `extensions` of the capabilities.
+    /// Sets the settings that this side declares: an object whose members the extension defines. The peer finds it under
+    /// `extensions` in the capabilities.
     #[must_use]
     pub fn settings(mut self, settings: impl Serialize) -> Self {
         match serde_json::to_value(settings) {
@@ -144,15 +144,15 @@ impl Extension {
                 }
                 self.settings = settings;
             }
-            _ => self.report("its settings must be a JSON object".into()),
+            _ => self.report("the settings must be a JSON object".into()),
         }
         self
     }
 
-    /// Sets the revision of the extension that this side declares: the member `revision` of its settings. Without it this side
-    /// declares the first revision, which has no name.
+    /// Sets the revision of the extension that this side declares, as the member `revision` of its settings. Without it, this
+    /// side declares the first revision, which has no name.
     ///
-    /// A peer that declares a different revision counts as one that has not declared the extension, unless
+    /// A peer that declares a different revision counts as not having declared the extension, unless
     /// [`accepts_revision`](Self::accepts_revision) accepts that revision.
     ///
     /// ```
@@ -182,9 +182,9 @@ impl Extension {
         self
     }
 
-    /// Requires that this side has another extension. They may be added in any order: the requirement is checked before
-    /// anything is served or a connection is made, and [`Server::check`](crate::Server::check) names both extensions if it is
-    /// not met. If an extension is added to a server that serves already, its methods are refused with
+    /// Requires another extension on this side. They may be added in any order: the requirement is checked before the server
+    /// serves or the client connects, and [`Server::check`](crate::Server::check) names both extensions if it is not met. If an
+    /// extension is added to a server that is already serving, its methods fail with
     /// [`INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR) until its requirements are met.
     ///
     /// For requirements on the peer see [`requires_client`](Self::requires_client).
@@ -195,8 +195,8 @@ impl Extension {
         self
     }
 
-    /// Requires that this side declares a capability of the protocol, as [`requires`](Self::requires) does for an extension:
-    /// `tools`, or a part of one after a dot, as in `resources.subscribe`.
+    /// Requires a protocol capability on this side, as [`requires`](Self::requires) requires an extension: `tools`, or with a
+    /// dot a part of one, as in `resources.subscribe`.
     /// See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
     ///
     /// ```
@@ -215,9 +215,9 @@ impl Extension {
         self
     }
 
-    /// Declares that the protocol contains the features of the extension from this revision of the protocol on. There the
-    /// extension is not declared, and its methods and notifications are neither served nor sent, even if their own ranges of
-    /// revisions include it.
+    /// Declares that the core protocol includes the extension from this protocol revision on. From there on the extension is
+    /// not declared, and its methods and notifications are neither served nor sent, even if their own ranges of revisions
+    /// include it.
     ///
     /// ```
     /// use oxmcp::{Extension, Revision};
@@ -237,21 +237,20 @@ impl Extension {
         self
     }
 
-    /// Sets a state that the code of the extension shares on a server, for code that cannot capture it in a handler, such as a
-    /// [layer of a tool](crate::Tool::layer). It is returned by
-    /// [`RequestContext::extension_state`](crate::RequestContext::extension_state) and
-    /// [`Server::extension_state`](crate::Server::extension_state).
+    /// Sets the shared state of the extension's code on a server, for code that cannot capture it in a handler, such as a
+    /// [layer of a tool](crate::Tool::layer). [`RequestContext::extension_state`](crate::RequestContext::extension_state) and
+    /// [`Server::extension_state`](crate::Server::extension_state) return it.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
         self.state = Some(state);
         self
     }
 
-    /// For servers: sets a hook that runs when the process shuts down, for work that goes on without a request. It is called by
-    /// [`StreamableHttp::close`](crate::http::StreamableHttp) of the endpoint that serves the server, and by
-    /// [`Server::run`](crate::Server::run) over standard input and output when its client has disconnected, unless the server has
-    /// other clients or an HTTP endpoint. It runs in a task of its own, and is awaited for at most
-    /// [`Limits::drain`](crate::Limits::drain), which is passed to it.
+    /// For servers: sets a hook that runs when the process shuts down, for work that outlives its request.
+    /// [`StreamableHttp::close`](crate::http::StreamableHttp) of the server's endpoint calls it. So does
+    /// [`Server::run`](crate::Server::run) over stdio when its client has disconnected, unless the server has other clients or
+    /// an HTTP endpoint. The hook runs in its own task, and is awaited for at most [`Limits::drain`](crate::Limits::drain),
+    /// which is passed to it.
     ///
     /// ```
     /// use oxmcp::Extension;
@@ -271,8 +270,8 @@ impl Extension {
         self
     }
 
-    /// Adds a middleware for incoming messages. Its position is that of the extension: inside the layers, and the extensions
-    /// with layers, that were added before it, and outside those that are added after it. So the application decides the order.
+    /// Adds a middleware for incoming messages. Its position is that of the extension: inside the layers and extensions that
+    /// were added before, and outside those that are added later. So the application decides the order.
     /// See [`middleware`](crate::session::middleware).
     ///
     /// ```
@@ -297,21 +296,21 @@ impl Extension {
         self
     }
 
-    /// For servers: requires that clients declare the extension. A client that has not is refused its methods and its filter
-    /// keys, with [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and the missing extension, and a
-    /// modern one is sent none of its [notifications](Self::notifies). Without this the handlers decide, by the capabilities
-    /// that the client has declared ([`client_capabilities`](crate::RequestContext::client_capabilities)).
+    /// For servers: requires that clients declare the extension. For other clients, its methods and filter keys fail with
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY) and the missing extension, and modern ones
+    /// receive none of its [notifications](Self::notifies). Without this, the handlers decide, by the capabilities that the
+    /// client has declared ([`client_capabilities`](crate::RequestContext::client_capabilities)).
     #[must_use]
     pub fn requires_client(mut self) -> Self {
         self.requires_client = true;
         self
     }
 
-    /// Serves a method in these revisions; `..` means all. In other revisions it does not exist. A method of the protocol
-    /// itself cannot be replaced.
+    /// Serves a method in these revisions; `..` means all. In other revisions it does not exist. Core methods cannot be
+    /// replaced.
     ///
     /// The handler is an async function of `(Params)` or `(RequestContext, Params)`, and returns the method's result, or a
-    /// `Result` of it. Methods that a client serves are only for legacy servers: modern ones make no requests.
+    /// `Result` of it. Only legacy servers call a client's methods: modern ones make no requests.
     ///
     /// ```
     /// use oxmcp::{Extension, Revision};
@@ -341,8 +340,8 @@ impl Extension {
         self
     }
 
-    /// Serves a method of the protocol itself that is optional for servers, in the revisions that have it: for features that
-    /// are an extension in other revisions. Clients need not declare the extension there.
+    /// Serves a core method that is optional for servers, in the revisions that have it: for features that are an extension in
+    /// other revisions. Clients need not declare the extension there.
     #[cfg(feature = "server")]
     pub(crate) fn core_method<M: Method, Arguments>(
         mut self,
@@ -364,9 +363,9 @@ impl Extension {
         self
     }
 
-    /// Serves a method that is a function, in these revisions. The types of its params and its result are those of the
-    /// function, and the params are validated against their schema. A client needs a [`Method`] type for the request only if it
-    /// is written with this SDK.
+    /// Serves a function as a method, in these revisions. The function determines the types of params and result, and the
+    /// params are validated against their schema. Only a client that is written with this SDK needs a [`Method`] type for the
+    /// request.
     ///
     /// ```
     /// use oxmcp::{Extension, JsonSchema};
@@ -410,7 +409,9 @@ impl Extension {
         >,
     ) -> Self {
         let mut own = Self::new("");
-        own.problem = name.is_empty().then(|| "a method needs a name".to_owned());
+        own.problem = name
+            .is_empty()
+            .then(|| "a method has an empty name".to_owned());
         own.method_fn(name, .., handler)
     }
 
@@ -439,9 +440,9 @@ impl Extension {
         self
     }
 
-    /// Declares that this side makes a request in these revisions. In other revisions, and if the peer has not declared the
+    /// Declares that this side makes a request in these revisions. In other revisions, or if the peer has not declared the
     /// extension, the request fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent. A
-    /// request that no extension mentions is sent in every revision.
+    /// request that no extension declares is sent in every revision.
     #[must_use]
     pub fn calls<M: Method>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(M::NAME, &revisions);
@@ -453,8 +454,8 @@ impl Extension {
     }
 
     /// Declares that this side sends a notification in these revisions, as [`calls`](Self::calls) does for a request. A client
-    /// need not have declared the extension to be notified, unless the server [requires it](Self::requires_client), and then
-    /// only in 2026-07-28 and later: clients of older revisions cannot declare extensions, and ignore unknown notifications.
+    /// is notified even if it has not declared the extension, unless the server [requires it](Self::requires_client) and the
+    /// revision is 2026-07-28 or later: clients of older revisions cannot declare extensions, and ignore unknown notifications.
     #[must_use]
     pub fn notifies<N: Notification>(mut self, revisions: impl RangeBounds<Revision>) -> Self {
         let revisions = self.revisions(N::NAME, &revisions);
@@ -498,8 +499,8 @@ impl Extension {
         self.try_listen_key_with(key, move |cx, asked| Ok(grant(cx, asked)))
     }
 
-    /// Adds a key for subscription filters, as [`listen_key_with`](Self::listen_key_with) does. If the function returns an error,
-    /// it answers the whole request: this is for values that are not of the expected form.
+    /// Adds a key for subscription filters, as [`listen_key_with`](Self::listen_key_with) does. If the function returns an
+    /// error, the whole request fails with it: this is for invalid values.
     ///
     /// ```
     /// use oxmcp::{Error, Extension};
@@ -525,12 +526,13 @@ impl Extension {
         self
     }
 
-    /// For servers with several nodes, which a [`Server::bus`](crate::Server::bus) connects: sets the function that makes the
+    /// For servers with several nodes, connected by a [`Server::bus`](crate::Server::bus): sets the function that creates the
     /// params of a notification when another node has published something for a value under the key. The node sends the
-    /// notification to its own subscriptions to the value. The function looks up the value in a store that the nodes share; if
-    /// it returns `None`, nothing is sent. Nodes tell each other only that there is something new. So after frequent changes
-    /// the notification has the newest state, and after messages of the bus were lost the function is called for all values
-    /// with a subscription.
+    /// notification to its own subscriptions to the value.
+    ///
+    /// The function looks up the value in a store that the nodes share; if it returns `None`, nothing is sent. Nodes notify
+    /// each other only that something changed. So after frequent changes the notification has the newest state, and after lost
+    /// bus messages the function is called for all values with a subscription.
     ///
     /// ```
     /// use oxmcp::{Extension, protocol::{JsonObject, Notification}};
@@ -564,34 +566,36 @@ impl Extension {
         self
     }
 
-    /// Adds a `resultType` to those of the protocol. A client accepts it for methods that have it in [`Method::RESULT_TYPES`],
-    /// whose result type tells the variants apart by it. That type should keep the JSON as it was received, and deserialize it
-    /// once `resultType` is known: an enum that serde tags cannot hold the structured content of a
-    /// [`CallToolResult`](oxmcp_protocol::CallToolResult). A server answers with it by
+    /// Adds a `resultType` to those of the protocol. A client accepts it for methods that list it in [`Method::RESULT_TYPES`];
+    /// the Rust type of their result distinguishes its variants by it. That type should keep the JSON as it was received, and
+    /// deserialize it once `resultType` is known: an enum that serde tags cannot hold the structured content of a
+    /// [`CallToolResult`](oxmcp_protocol::CallToolResult). A server returns it with
     /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only if the request declares the extension.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     #[must_use]
     pub fn result_type(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         if matches!(&*name, "complete" | "input_required") {
-            self.report(format!("the result type {name:?} is the protocol's own"));
+            self.report(format!(
+                "the result type {name:?} is reserved by the protocol"
+            ));
         }
         self.result_types.push(name);
         self
     }
 
-    /// Reserves a key of `_meta` for the extension, so that no other can have it. Handlers find its value in
+    /// Reserves a key of `_meta` for the extension, so that no other extension can use it. Handlers find its value in
     /// [`RequestContext::meta`](crate::RequestContext::meta).
     /// See [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
     #[must_use]
     pub fn meta_key(mut self, key: impl Into<String>) -> Self {
         let key = key.into();
-        // Extensions of the protocol's own authors have the protocol's prefix.
+        // Official extensions have the protocol's prefix.
         if !Meta::is_valid_key(&key)
             || Meta::is_reserved_key(&key) && !Meta::is_reserved_key(&self.id)
         {
             self.report(format!(
-                "{key:?} cannot be its key of _meta: it needs its vendor's prefix, as in \"com.example/zone\""
+                "invalid _meta key {key:?}; expected a vendor prefix, as in \"com.example/zone\""
             ));
         }
         self.meta_keys.push(key);
@@ -599,8 +603,8 @@ impl Extension {
     }
 
     /// Adds an HTTP header that repeats a member of a method's params, for proxies that route requests without reading bodies;
-    /// for example the member `taskId` as `Mcp-Name`. Clients send it; a server refuses a header that differs from the member, and
-    /// accepts requests without it, unless it is [strict](crate::Server::strict).
+    /// for example the member `taskId` as `Mcp-Name`. Clients send it. A server rejects a header that differs from the member,
+    /// and accepts requests without it, unless it is [strict](crate::Server::strict).
     /// See [standard headers](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#standard-mcp-request-headers).
     #[must_use]
     pub fn header<M: Method>(
@@ -615,11 +619,11 @@ impl Extension {
             |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if !name.starts_with("mcp-") || !name.bytes().all(is_token) {
             self.report(format!(
-                "the header {header:?} must begin with \"Mcp-\" and have no spaces in its name"
+                "invalid header {header:?}; its name must begin with \"Mcp-\" and be a valid token"
             ));
         }
         if TAKEN.contains(&&*name) {
-            self.report(format!("the header {header:?} belongs to the protocol"));
+            self.report(format!("the header {header:?} is reserved by the protocol"));
         }
         self.headers.push(MirroredHeader {
             method: M::NAME,
@@ -629,18 +633,18 @@ impl Extension {
         self
     }
 
-    /// The identifier of the extension.
+    /// Returns the identifier of the extension.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The keys of `_meta` that belong to the extension.
+    /// Returns the keys of `_meta` that belong to the extension.
     pub fn meta_keys(&self) -> impl Iterator<Item = &str> {
         self.meta_keys.iter().map(String::as_str)
     }
 
-    /// The HTTP headers of a method, as pairs of the repeated member of the params and the header.
+    /// Returns the HTTP headers of a method, as pairs of the repeated member of the params and the header.
     pub fn headers_of<'a>(&'a self, method: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let headers = self.headers.iter().filter(move |it| it.method == method);
         headers.map(|it| (&*it.member, &*it.header))
@@ -649,7 +653,7 @@ impl Extension {
     fn revisions(&mut self, name: &str, range: &impl RangeBounds<Revision>) -> Vec<Revision> {
         let revisions = Revision::within(range);
         if revisions.is_empty() {
-            self.report(format!("{name} is in no revision"));
+            self.report(format!("{name} is in an empty range of revisions"));
         }
         revisions
     }

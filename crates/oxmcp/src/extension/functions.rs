@@ -1,5 +1,5 @@
-//! Methods that are functions: the types of params and result are those of the function, without a
-//! [`Method`](oxmcp_protocol::Method) type.
+//! Functions as methods: the function determines the types of params and result, without a [`Method`](oxmcp_protocol::Method)
+//! type.
 
 use std::fmt;
 
@@ -20,15 +20,15 @@ use crate::{
     },
 };
 
-/// The arguments of a [`Handler`] of a method that is a function: `()`, `(RequestContext,)`, `(Params,)` or
-/// `(RequestContext, Params)`.
+/// The arguments of a function that is served as a method: `()`, `(RequestContext,)`, `(Params,)` or `(RequestContext,
+/// Params)`.
 #[diagnostic::on_unimplemented(
     message = "the handler of a method cannot take `{Self}`",
     label = "not `(Params)` or `(RequestContext, Params)`",
     note = "`Params` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`"
 )]
 pub trait MethodArguments: Sized + Send + 'static {
-    /// The schema of the params, if the handler takes them.
+    /// Returns the schema of the params, if the handler takes any.
     #[doc(hidden)]
     fn schema() -> Option<Schema>;
 
@@ -81,13 +81,13 @@ where
     }
 }
 
-/// The result of a handler of a method that is a function: a `Result` whose value is serialized as a JSON object. A value that
-/// is serialized as `null`, such as `()`, becomes the empty object, and any other value is an internal error, since results of
+/// The result of a function that is served as a method: a `Result` whose value serializes to a JSON object. A value that
+/// serializes to `null`, such as `()`, becomes the empty object. Any other value is an internal error, because results of
 /// methods are objects.
 #[diagnostic::on_unimplemented(
     message = "the handler of a method cannot return `{Self}`",
-    label = "not a `Result` of something that serde can write",
-    note = "return `oxmcp::Result<T>`, or a `Result` with any `std::error::Error`, where `T: serde::Serialize` is written as an object"
+    label = "not a `Result` of a serializable type",
+    note = "return `oxmcp::Result<T>`, or a `Result` with any `std::error::Error`, where `T: serde::Serialize` serializes to an object"
 )]
 pub trait IntoMethodResult {
     /// The type that is serialized.
@@ -123,12 +123,12 @@ fn object(name: &str, value: &impl Serialize) -> Result<Box<RawValue>> {
     match written.get().as_bytes().first() {
         Some(b'{') => Ok(written),
         _ if written.get() == "null" => Ok(Text::EMPTY.to_raw()),
-        _ => Err(unfit(&"it is another value")),
+        _ => Err(unfit(&"it is not an object")),
     }
 }
 
 impl ServedMethod {
-    /// A method that is a function.
+    /// A function as a method.
     pub(super) fn of_function<Arguments, H>(
         name: &'static str,
         revisions: Vec<Revision>,
@@ -160,7 +160,7 @@ impl ServedMethod {
 fn own_params(name: &str, params: Text<'_>) -> Result<String> {
     must_be_object(name, params)?;
     if let Some(doubled) = params.duplicate_key() {
-        return Err(unfit(name, &format_args!("{doubled:?} stands there twice")));
+        return Err(unfit(name, &format_args!("duplicate key {doubled:?}")));
     }
     let mut own = Vec::with_capacity(params.get().len());
     own.push(b'{');

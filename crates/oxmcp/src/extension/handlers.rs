@@ -1,4 +1,4 @@
-//! The handlers of an extension: their arguments and results, and the erasure of their types.
+//! The handlers of an extension: their arguments, results, and type erasure.
 
 use std::{fmt, sync::Arc};
 
@@ -124,7 +124,7 @@ impl VersionedName {
 pub(crate) struct ServedMethod {
     pub(super) name: VersionedName,
     pub(super) handler: MethodHandler,
-    /// The record of how fast the handler has been.
+    /// Tracks how fast the handler is.
     pub(super) inline: Arc<InlineExecution>,
 }
 
@@ -150,7 +150,7 @@ impl ServedMethod {
         Self::erased(M::NAME, revisions, handler)
     }
 
-    /// A method with a handler that deserializes its params itself.
+    /// A method whose handler deserializes its params itself.
     pub(super) fn erased(
         name: &'static str,
         revisions: Vec<Revision>,
@@ -180,16 +180,16 @@ impl ServedMethod {
     }
 }
 
-/// Refuses params that are not an object: serde would read an array as the members of a struct in their order.
+/// Rejects params that are not an object: serde would read an array as the members of a struct, in order.
 pub(super) fn must_be_object(name: &str, params: Text<'_>) -> Result<()> {
     if params.is_object() {
         return Ok(());
     }
-    Err(unfit(name, &"they must be an object"))
+    Err(unfit(name, &"expected an object"))
 }
 
 pub(super) fn unfit(name: &str, why: &dyn fmt::Display) -> Error {
-    Error::invalid_params(format!("the params of {name} do not fit: {why}"))
+    Error::invalid_params(format!("invalid params of {name}: {why}"))
 }
 
 /// Encodes the result of a method, in the form of the peer's revision.
@@ -218,7 +218,7 @@ impl ServedNotification {
         let handler = Arc::new(handler);
         let erased = move |context: RequestContext, params: Text<'_>| {
             let arguments = Arguments::read(context, params.get()).map_err(|error| {
-                tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");
+                tracing::debug!(method = N::NAME, error = %Logged(&error), "ignoring a malformed notification");
             });
             let arguments = arguments.ok()?;
             let handler = Arc::clone(&handler);
@@ -268,7 +268,10 @@ impl Republished {
                 let written = RawJson::new(&params.await?).ok();
                 let members = written.and_then(|it| serde_json::from_str(it.get()).ok());
                 if members.is_none() {
-                    tracing::error!(notification = N::NAME, "its params must be an object");
+                    tracing::error!(
+                        notification = N::NAME,
+                        "params of a republished notification are not an object"
+                    );
                 }
                 members
             })
@@ -280,7 +283,7 @@ impl Republished {
         }
     }
 
-    /// The params for a value. `None` if nothing is to be sent.
+    /// The params for a value. `None` if nothing should be sent.
     pub(crate) async fn params(&self, value: Value) -> Option<OrderedMap<RawJson>> {
         (self.params)(value).await
     }

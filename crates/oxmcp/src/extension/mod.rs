@@ -1,9 +1,9 @@
-//! Extensions: additions to the protocol, by a vendor or by the protocol's own authors, that leave its core unchanged.
+//! Extensions: vendor-specific and official additions to the protocol that leave its core unchanged.
 //!
-//! An [`Extension`] describes one side: the methods that it serves and their handlers, the notifications that it handles, the
-//! keys that clients can subscribe to, and the settings that it declares. It is added to a [`Server`](crate::Server::extension)
-//! or a [`Client`](crate::Client::extension), which then declares the extension in its capabilities. Methods and notifications
-//! are types: an extension defines them once, and both sides use them.
+//! An [`Extension`] describes one side: the methods that it serves, the notifications that it handles, the keys that clients
+//! can subscribe to, and the settings that it declares. Add it to a [`Server`](crate::Server::extension) or a
+//! [`Client`](crate::Client::extension), which then declares it in its capabilities. Methods and notifications are types, which
+//! an extension defines once for both sides.
 //!
 //! ```
 //! use oxmcp::{Client, Extension, Server, protocol::{EmptyParams, Method, Payload}, testing};
@@ -36,14 +36,6 @@
 //! ```
 //!
 //! See [extensions](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
-
-// The files of this module:
-//
-// | `definition` | [`Extension`], the builder of one side of an extension |
-// | `handlers` | the handlers, and the erasure of their types |
-// | `functions` | methods that are functions, without types of their own |
-// | `requirements` | the requirements of extensions on their own side, and the revisions of them that a peer may declare |
-// | `registry` | the extensions of a server or a client, and sending their notifications |
 
 mod definition;
 mod functions;

@@ -1,4 +1,4 @@
-//! Registry of the extensions of a server or a client, and the sending of their notifications.
+//! The registry of the extensions of a server or a client, and sending their notifications.
 
 #[cfg(feature = "server")]
 use std::time::Duration;
@@ -31,11 +31,11 @@ use crate::{
 #[cfg(feature = "server")]
 use crate::{logged::Logged, session::panics};
 
-/// The extensions of a server or a client. They conflict neither with each other nor with the protocol.
+/// The extensions of a server or a client, without conflicts with each other or with the protocol.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
     pub(super) all: Vec<Arc<Extension>>,
-    /// The ids of the extensions with an unmet requirement, each with a description of it.
+    /// The IDs of the extensions with an unmet requirement, each with a description of it.
     pub(super) unmet: Vec<(Arc<str>, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Extensions {
     /// Adds an extension on one side, and returns it.
     ///
     /// # Errors
-    /// The problem with the extension. Then nothing of it was added.
+    /// The problem with the extension, of which nothing was added.
     pub(crate) fn add(&mut self, mut extension: Extension, side: Side) -> Result<Arc<Extension>> {
         extension.cut_core();
         let id = &extension.id;
@@ -86,11 +86,11 @@ impl Extensions {
                 } else {
                     String::new()
                 };
-                return Some(format!("{} is served{by} already", clash.name));
+                return Some(format!("{} is already served{by}", clash.name));
             }
             let keys = new.keys();
             if let Some(key) = keys.into_iter().find(|key| old.keys().contains(key)) {
-                return Some(format!("the key {key} belongs to {id} already"));
+                return Some(format!("the key {key} already belongs to {id}"));
             }
         }
         None
@@ -108,7 +108,7 @@ impl Extensions {
     /// The method with this name in the revision of the request.
     ///
     /// # Errors
-    /// If there is none, or the client should have declared the extension and has not.
+    /// If there is none, or if the client has not declared an extension that it must declare.
     pub(crate) fn method(&self, cx: &RequestContext, name: &str) -> Result<&ServedMethod> {
         for extension in &self.all {
             let mut served = extension.methods.iter();
@@ -120,7 +120,7 @@ impl Extensions {
         Err(Error::method_not_found(name))
     }
 
-    /// The protocol's own method of this name, if an extension serves it in a revision.
+    /// The core method of this name, if an extension serves it in a revision.
     #[cfg(feature = "server")]
     pub(crate) fn core_method(&self, name: &str, revision: Revision) -> Option<&ServedMethod> {
         let mut served = self.all.iter().flat_map(|it| &it.core_methods);
@@ -173,7 +173,7 @@ impl Extensions {
     /// The granted keys of a subscription filter. Unknown keys are left out.
     ///
     /// # Errors
-    /// If the client should have declared the extension and has not, and if the extension refuses the value of a key.
+    /// If the client has not declared an extension that it must declare, or if the extension rejects the value of a key.
     pub(crate) fn granted(&self, cx: &RequestContext, asked: JsonObject) -> Result<JsonObject> {
         let mut granted = JsonObject::new();
         for (key, value) in asked {
@@ -198,7 +198,7 @@ impl Extensions {
         let hooks = self.all.iter().filter_map(|it| it.on_shutdown.as_ref());
         let hooks = hooks.map(|hook| panics::catch(hook(drain)));
         for panic in join_all(hooks).await.into_iter().filter_map(Result::err) {
-            tracing::error!(panic = %Logged(panic.text()), "an extension panicked while the process shuts down");
+            tracing::error!(panic = %Logged(panic.text()), "an extension panicked during shutdown");
         }
     }
 
@@ -208,7 +208,7 @@ impl Extensions {
         self.key(key).is_some()
     }
 
-    /// The conversion of values that another node has published under a key to notifications.
+    /// The notification for values that another node has published under a key.
     #[cfg(feature = "http-server")]
     pub(crate) fn republished(&self, key: &str) -> Option<&Republished> {
         let mut all = self.all.iter().flat_map(|extension| &extension.republished);
@@ -253,18 +253,18 @@ impl Extensions {
     /// Checks that the request declares the extension that has a result type.
     ///
     /// # Errors
-    /// The extension that the client has to declare. Also if no extension has the type, or the revision has no result types.
+    /// The extension that the client must declare. Also if no extension has the type, or the revision has no result types.
     #[cfg(feature = "server")]
     pub(crate) fn check_result_type(&self, cx: &RequestContext, name: &str) -> Result<()> {
         let has_type = |it: &&Arc<Extension>| it.result_types.iter().any(|own| own == name);
         let Some(extension) = self.all.iter().find(has_type) else {
             return Err(Error::misuse(format!(
-                "no extension of this server has results of the type {name:?}: say so with Extension::result_type"
+                "unknown result type {name:?}; declare it with `Extension::result_type`"
             )));
         };
         if !cx.revision().is_modern() {
             return Err(Error::unsupported(format!(
-                "results of the type {name:?} need 2026-07-28 or later, and this client speaks {}",
+                "cannot send the result type {name:?}: it needs revision 2026-07-28 or later, and this client speaks {}",
                 cx.revision()
             )));
         }
@@ -279,11 +279,10 @@ impl Extensions {
         types.any(|it| it == name)
     }
 
-    /// Checks that a message may be sent to a peer that has declared these extensions. `table` lists the messages of the
-    /// protocol itself.
+    /// Checks that a message may be sent to a peer that has declared these extensions. `table` lists the core messages.
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] if the revision does not have the message or the peer does not know the extension.
+    /// [`Error::is_unsupported`] if the revision does not have the message, or the peer has not declared the extension.
     pub(crate) fn may_send(
         &self,
         table: &'static [Row],
@@ -313,14 +312,13 @@ impl Extensions {
         demanding.map_or(Ok(()), |extension| extension.expect(declared, name))
     }
 
-    /// Whether a revision has a notification that is sent to clients; a notification that no extension mentions is in every
-    /// revision.
+    /// Whether a revision has a notification to clients. A notification that no extension declares is in every revision.
     #[cfg(feature = "server")]
     pub(crate) fn has_notification(&self, name: &str, revision: Revision) -> bool {
         self.sender(&[], name, revision).is_ok()
     }
 
-    /// The extension that sends a message, in a revision. `None` if no extension mentions it, or if the revision itself has it.
+    /// The extension that sends a message, in a revision. `None` if no extension declares it, or if it is part of the revision.
     fn sender(
         &self,
         table: &'static [Row],
@@ -344,7 +342,7 @@ impl Extensions {
             return Ok(None);
         }
         Err(Error::unsupported(format!(
-            "the peer speaks revision {revision}, which has no {name}; nothing was sent"
+            "cannot send {name}: the peer speaks revision {revision}, which does not have it"
         )))
     }
 }
@@ -378,7 +376,7 @@ impl Extension {
         let settings = Value::Object(self.required_settings());
         let required = Map::from_iter([(self.id.to_string(), settings)]);
         let required = ClientCapabilities::default().with_extensions(required);
-        let message = format!("the client has to declare the extension {}", self.id);
+        let message = format!("the client must declare the extension {}", self.id);
         Err(
             Error::protocol(ErrorCode::MISSING_CLIENT_CAPABILITY, message)
                 .with_data(MissingClientCapabilityData::new(required)),
@@ -390,13 +388,13 @@ impl Extension {
             return Ok(());
         }
         Err(Error::unsupported(format!(
-            "{name} needs a peer that knows the extension {}, and this one has not declared it; nothing was sent",
+            "cannot send {name}: the peer does not declare the extension {}",
             self.id
         )))
     }
 }
 
-/// Describes the first name or key of the protocol itself that the extension would replace.
+/// Describes the first core name or key that the extension would replace.
 fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
     let tables = match side {
         Side::Server => [method::REQUESTS_TO_SERVER, method::NOTIFICATIONS_TO_SERVER],
@@ -412,14 +410,14 @@ fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
     };
     if let Some(name) = extension.names().find(|name| is_core(name)) {
         return Some(format!(
-            "{} is the protocol's own, and cannot be replaced",
+            "{} is part of the protocol and cannot be replaced",
             name.name
         ));
     }
     let mut keys = extension.listen_keys.iter();
     let key = keys.find(|row| SubscriptionFilter::is_own_key(&row.key))?;
     Some(format!(
-        "the key {} of filters is the protocol's own",
+        "the filter key {} is reserved by the protocol",
         key.key
     ))
 }
@@ -427,7 +425,7 @@ fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
 /// The params of a notification as an object, for sending it to several peers with different `_meta`.
 ///
 /// # Errors
-/// If the notification is the protocol's own, or its params are not an object.
+/// If it is a core notification, or its params are not an object.
 pub(crate) fn notification_params<N: Notification>(
     params: impl Serialize,
 ) -> Result<OrderedMap<RawJson>> {
@@ -441,10 +439,10 @@ pub(crate) fn notification_params<N: Notification>(
         .any(|table| method::find(table, name).is_some())
     {
         return Err(Error::misuse(format!(
-            "{name} is the protocol's own, and is sent by what it tells of; this sends notifications of extensions"
+            "cannot send {name} here: it is not a notification of an extension"
         )));
     }
-    // The members keep their serialized form, as those of a result of the same type do.
+    // The members keep their serialized form, like those of a result of the same type.
     let written = RawJson::new(&params).ok();
     let members = written.and_then(|written| match written.get() {
         "null" => Some(OrderedMap::new()),
@@ -455,7 +453,7 @@ pub(crate) fn notification_params<N: Notification>(
 
 /// Sends a notification of an extension.
 ///
-/// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
+/// Cancel safe: if the future is dropped while it waits for space in the queue, nothing has been sent.
 pub(crate) async fn send_notification(
     connection: &Arc<Connection>,
     name: &'static str,

@@ -47,11 +47,13 @@ impl Extensions {
     /// Checks that the request declares an extension.
     ///
     /// # Errors
-    /// The extension that the client has to declare. Also if this side has no such extension.
+    /// The extension that the client must declare. Also if this side has no such extension.
     #[cfg(feature = "server")]
     pub(crate) fn expect(&self, cx: &RequestContext, id: &str) -> Result<()> {
         let Some(extension) = self.all.iter().find(|it| *it.id == *id) else {
-            return Err(Error::misuse(format!("the server has no extension {id}")));
+            return Err(Error::misuse(format!(
+                "the server does not have the extension {id}; add it with `Server::extension`"
+            )));
         };
         extension.expect_declared(cx)
     }
@@ -72,9 +74,7 @@ impl Extensions {
                     .split('.')
                     .try_fold(capabilities, |found, name| found.get(name));
                 let is_declared = found.is_some_and(|it| *it != Value::Bool(false));
-                (!is_declared).then(|| {
-                    format!("the capability {path}, which nothing that was added brings along")
-                })
+                (!is_declared).then(|| format!("the capability {path}, which is not declared"))
             }
         }
     }
@@ -117,7 +117,7 @@ impl Extension {
         }
     }
 
-    /// The settings that a refused peer has to declare.
+    /// The settings that a rejected peer must declare.
     pub(super) fn required_settings(&self) -> JsonObject {
         let named = self.settings.get(REVISION);
         let named = named.map(|it| (REVISION.to_owned(), it.clone()));
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capability_that_is_declared_false_is_not_there() {
+    fn capability_declared_false_is_absent() {
         let capabilities = serde_json::json!({"a": {"yes": true, "no": false, "with": {}}});
         for (path, is_there) in [
             ("a", true),

@@ -1,4 +1,4 @@
-//! Cluster: the state that the nodes of a server share, as one trait.
+//! The state that the nodes of a server share, as one trait.
 
 use std::{
     future::Future,
@@ -24,34 +24,34 @@ use crate::{
     tasks::{TaskStore, Tasks, store::AnyTaskStore},
 };
 
-/// The state that the nodes of a server share, for [`StreamableHttp::cluster`](super::StreamableHttp::cluster): sessions, events of
-/// streams, tasks, a bus between the nodes, and keys. Clones are handles to the same cluster.
+/// The state that the nodes of a server share: sessions, events of streams, tasks, a bus between the nodes, and keys. For
+/// [`StreamableHttp::cluster`](super::StreamableHttp::cluster). Clones are handles to the same cluster.
 ///
-/// The crates `oxmcp-redis` and `oxmcp-sqlite` each have an implementation: for many nodes, and for one node that restarts.
+/// The crate `oxmcp-redis` implements it for many nodes, and `oxmcp-sqlite` for one node whose state survives restarts.
 ///
 /// # Implementing a cluster
 /// Each supertrait has a contract in [`testing`](crate::testing) to check the implementation against. If sessions, events, tasks
-/// and the bus are in different places, a type that passes each call on to the right place is a cluster, too.
+/// and the bus are in different places, write a type that forwards each call to the right place.
 pub trait Cluster: SessionStore + EventStore + TaskStore + Bus + Clone {
-    /// The keys that all nodes have, and that are never in a store which others can read. They seal data that clients hold, and are
-    /// meant to seal stored data. An endpoint does not start without keys.
+    /// Returns the keys that all nodes share. Never keep them in a store that others can read. They seal data that clients hold,
+    /// and are meant to seal stored data. An endpoint does not start without keys.
     fn shared_keys(&self) -> SharedKeys;
 
-    /// The cluster for the server with this name, if several servers can share a store. By default it is this cluster.
+    /// Returns the cluster for the server with this name, if several servers can share a store. The default is this cluster.
     #[must_use]
     fn for_server(self, name: &str) -> Self {
         let _ = name;
         self
     }
 
-    /// Publishes a setting of this node that all nodes should have in common, by its name, for a minute, unless another value is
-    /// published. Returns that value. Nodes repeat this three times a minute.
+    /// Publishes a setting that should be the same on all nodes, for a minute, unless another value is already published. Returns
+    /// that other value. Nodes repeat this three times a minute.
     ///
     /// # Errors
     /// If the setting cannot be published.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it returns, the setting may have been published or not.
+    /// If the future is dropped before it returns, the setting may or may not have been published.
     fn compare(
         &self,
         fact: &str,
@@ -59,22 +59,22 @@ pub trait Cluster: SessionStore + EventStore + TaskStore + Bus + Clone {
     ) -> impl Future<Output = Result<Option<String>>> + Send;
 }
 
-/// A cluster with its type erased, as endpoints hold it.
+/// A type-erased cluster, as endpoints hold it.
 pub(super) struct AnyCluster {
     keys: SharedKeys,
     tasks: Arc<dyn AnyTaskStore>,
     compare: Compare,
     has_compared: AtomicBool,
-    /// Whether the endpoint serves one server. One that chooses among several has no name to compare.
+    /// Whether the endpoint serves one server. If it chooses among several, there is no name to compare.
     has_one_server: bool,
     /// The name of another server that uses the cluster.
     other_name: Mutex<Option<String>>,
 }
 
-/// A setting that all nodes should have in common, by its name.
+/// A setting that should be the same on all nodes: its name and value.
 pub(super) type SharedSetting = (&'static str, String);
 
-/// The name of the setting that is the name of the server.
+/// The name of the setting with the server's name.
 pub(super) const NAME: &str = "name of the server";
 
 /// The interval at which nodes publish their settings.
@@ -83,7 +83,7 @@ const COMPARED: Duration = Duration::from_secs(20);
 type Compare =
     Box<dyn Fn(&'static str, String) -> BoxFuture<'static, Result<Option<String>>> + Send + Sync>;
 
-/// The stores and the bus of a cluster, each with its own time-outs.
+/// The stores and the bus of a cluster, each with its own timeouts.
 pub(super) struct Parts {
     pub(super) sessions: Arc<dyn AnySessionStore>,
     pub(super) events: Arc<dyn AnyEventStore>,
@@ -125,21 +125,21 @@ impl AnyCluster {
         &self.tasks
     }
 
-    /// Gives a server the keys and the store of tasks, unless the server has its own.
+    /// Gives a server the keys and the task store, unless the server has its own.
     pub(super) fn join(&self, server: &Server) {
         server.share_keys(&self.keys);
         Tasks::share(server, &self.tasks);
     }
 
     /// # Errors
-    /// If the cluster has no keys, or a server of another name uses it.
+    /// If the cluster has no keys, or a server with another name uses it.
     pub(super) fn check(&self) -> Result<()> {
         if !self.keys.is_empty() {
             return self.check_name();
         }
         Err(Error::misuse(
-            "the nodes of a cluster have no keys, by which one opens what another has sealed: give the store of all of them the same, \
-             `.keys([StateKey::from_base64(text)?])`, where `openssl rand -base64 32` makes the text, from where secrets are kept",
+            "cluster has no keys: set the same `.keys([StateKey::from_base64(text)?])` on the store of every node; make the text \
+             with `openssl rand -base64 32` and keep it with your secrets",
         ))
     }
 
@@ -148,11 +148,11 @@ impl AnyCluster {
         !self.has_compared.load(Ordering::Relaxed)
     }
 
-    /// Compares, once, the settings that all nodes should have in common, and again as long as this node exists. Those that differ are
-    /// logged.
+    /// Compares the settings that should be the same on all nodes: once now, and then regularly as long as this node exists.
+    /// Differences are logged.
     ///
     /// # Errors
-    /// If a server of another name uses the cluster: each would serve the sessions of the other.
+    /// If a server with another name uses the cluster: each would serve the sessions of the other.
     pub(super) async fn compare(self: &Arc<Self>, facts: Vec<SharedSetting>) -> Result<()> {
         if self.has_compared.swap(true, Ordering::Relaxed) {
             return self.check_name();
@@ -196,8 +196,8 @@ impl AnyCluster {
         match &*self.other_name.lock() {
             None => Ok(()),
             Some(name) => Err(Error::misuse(format!(
-                "the server {name:?} has the same store, prefix and keys: each server would serve the sessions of the other; give \
-                 each server a prefix of its own, and after renaming a server start it a minute after the last node has ended"
+                "store, prefix and keys are already in use by the server {name:?}: give each server its own prefix; after \
+                 renaming a server, wait a minute after its last node has stopped"
             ))),
         }
     }

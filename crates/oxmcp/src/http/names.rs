@@ -1,4 +1,4 @@
-//! The names of the headers that are looked up, as types of the crate `http`.
+//! The names of the headers that client and server look up, as `http` types.
 
 use http::HeaderName;
 use oxmcp_protocol::http_headers::names;

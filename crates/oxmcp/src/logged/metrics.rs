@@ -1,5 +1,5 @@
-//! Metrics, as events of `tracing` whose fields each name an instrument: `counter.…`, `monotonic_counter.…`, `histogram.…` and
-//! `gauge.…`, which layers for OpenTelemetry recognise.
+//! Metrics, as `tracing` events whose fields each name an instrument: `counter.…`, `monotonic_counter.…`, `histogram.…` and
+//! `gauge.…`, which OpenTelemetry layers recognize.
 
 #[cfg(feature = "http-server")]
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn streams(change: i64) {
     tracing::trace!(target: TARGET, { counter.oxmcp.server.streams = change }, "streams");
 }
 
-/// Records the duration of a call of a store, and its error.
+/// Records the duration of a store call, and its error.
 #[cfg(feature = "http-server")]
 pub(crate) fn store_asked(store: &str, took: Duration, error: Option<&str>) {
     tracing::trace!(
@@ -47,17 +47,17 @@ pub(crate) fn store_asked(store: &str, took: Duration, error: Option<&str>) {
             oxmcp.store = store,
             error.type = error
         },
-        "a store was asked"
+        "store call"
     );
 }
 
-/// Records whether a store answers.
+/// Records whether a store is available.
 #[cfg(feature = "http-server")]
 pub(crate) fn store_answers(store: &str, answers: bool) {
     tracing::trace!(
         target: TARGET,
         { gauge.oxmcp.store.up = u64::from(answers), oxmcp.store = store },
-        "a store answers, or not"
+        "store availability"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Features and settings of a server, and the results of `initialize` and `server/discover` that follow from them.
+//! Features and settings of a server, and the results of `initialize` and `server/discover`.
 
 use std::{
     collections::BTreeSet,
@@ -52,11 +52,11 @@ use crate::{
     sync::Mutex,
 };
 
-/// The default number of entries on a page of a list. Few servers have more, so that most clients get the whole list at once.
+/// The default number of entries per page of a listing. Few servers have more, so most clients get the whole listing at once.
 pub(crate) const PAGE_SIZE: usize = 1000;
 
-/// The features and settings of a server. They are immutable once they are served: a change makes a new state, so that a
-/// request is served by one state and needs no lock.
+/// The features and settings of a server. Once served, they are immutable: a change makes a new state, so that a request sees
+/// one state and needs no lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Features {
     pub(crate) info: Implementation,
@@ -69,9 +69,9 @@ pub(crate) struct Features {
     pub(crate) templates: Registry<RegisteredTemplate>,
     /// `templates`, in the order in which they are matched.
     pub(crate) routes: Routes,
-    /// Whether clients can subscribe to resources, and the hooks that are called then.
+    /// The hooks for subscriptions to resources; `None` if clients cannot subscribe.
     pub(crate) subscriptions: Option<ResourceSubscriptions>,
-    /// Whether an argument can be completed. A capability that was declared stays.
+    /// Whether an argument can be completed. A declared capability stays.
     pub(crate) has_completions: bool,
     /// The first problem with the `_meta` of a feature or the requirements of an extension; `None` if there is none.
     problem: Option<Box<str>>,
@@ -86,7 +86,7 @@ pub(crate) struct Features {
     pub(crate) page_size: usize,
     /// Whether invalid arguments are refused, even if they could be mended.
     pub(crate) has_strict_arguments: bool,
-    /// The cache hint of the answer to `server/discover`.
+    /// The cache hint of the `server/discover` response.
     pub(crate) discover_cache: CacheHint,
     pub(crate) limits: Arc<Limits>,
     /// The revisions that are served, the newest first.
@@ -97,7 +97,7 @@ pub(crate) struct Features {
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
     pub(crate) tolerance: Arc<Tolerance>,
-    /// The cached results of `initialize` and `server/discover`, which are valid for this state only.
+    /// The cached results of `initialize` and `server/discover`, valid only for this state.
     handshakes: Arc<HandshakeCache>,
 }
 
@@ -107,14 +107,14 @@ pub(crate) struct Negotiated {
     pub(crate) peer: Arc<Peer>,
     /// The list changes that were announced to the client.
     pub(crate) list_changes: Topics,
-    /// The memory that the stored information about the client takes, in bytes.
+    /// The memory of the stored client metadata, in bytes.
     #[cfg(feature = "http-server")]
     pub(crate) client_bytes: usize,
 }
 
 #[cfg(feature = "http-server")]
 impl Negotiated {
-    /// A negotiation with a client of which only the revision is known.
+    /// A negotiation that knows only the revision of the client.
     pub(in crate::server) fn unknown(revision: Revision) -> Arc<Self> {
         let peer = Peer {
             revision,
@@ -128,7 +128,7 @@ impl Negotiated {
         })
     }
 
-    /// The same negotiation with a client that has no capabilities, so that it cannot be asked anything.
+    /// The same negotiation without the client's capabilities, so that it cannot be asked anything.
     pub(in crate::server) fn without_capabilities(&self) -> Arc<Self> {
         let peer = Peer {
             revision: self.peer.revision,
@@ -143,14 +143,14 @@ impl Negotiated {
     }
 }
 
-/// Cache of handshake results: clients that describe themselves alike get the same result, which is encoded once.
+/// Cache of handshake results: clients with the same metadata get the same result, encoded once.
 #[derive(Debug, Default)]
 struct HandshakeCache {
     /// The results of `initialize`, by its params.
     initialized: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
-    /// The results of `initialize` for clients that authentication has identified, by its params.
+    /// The results of `initialize` for authenticated clients, by its params.
     identified: RecentCache<Box<str>, (Arc<Negotiated>, Line)>,
-    /// The result of `server/discover` for the first revision that was requested, which is the revision of most clients.
+    /// The result of `server/discover` for the revision that was requested first, which most clients request.
     discovered: OnceLock<(Revision, Line)>,
 }
 
@@ -264,7 +264,7 @@ impl Features {
         draft.check()
     }
 
-    /// Checks that the features can be served; the problem was found by the last [`refresh`](Self::refresh).
+    /// Reports the problem that the last [`refresh`](Self::refresh) has found.
     ///
     /// # Errors
     /// The first problem.
@@ -284,8 +284,7 @@ impl Features {
         self.check_metadata_of(self.templates.after(None))
     }
 
-    /// The same check for features of one kind. A feature does not know the allowed keys itself, since extensions add their
-    /// own.
+    /// The same check for features of one kind. A feature does not know the allowed keys, since extensions add their own.
     pub(super) fn check_metadata_of<'a, T: Feature>(
         &self,
         features: impl IntoIterator<Item = &'a Arc<T>>,
@@ -346,11 +345,11 @@ impl Features {
         self.extensions.core_method(name, revision).is_some()
     }
 
-    /// The negotiation with a client that sends these params with `initialize`, and the encoded result. `is_identified` says
-    /// whether authentication has identified the client.
+    /// The negotiation with a client that sends these params with `initialize`, and the encoded result. `is_identified` tells
+    /// whether the client is authenticated.
     ///
     /// # Errors
-    /// If the params are not valid, or the server serves no legacy revision.
+    /// If the params are invalid, or the server serves no legacy revision.
     pub(super) fn initialize(
         &self,
         params: Text<'_>,
@@ -372,8 +371,7 @@ impl Features {
         )
     }
 
-    /// Checks that the params of `initialize` are not too long. They describe the client, and too long ones are refused before
-    /// they are parsed.
+    /// Checks the length of the params of `initialize`, which have the client's metadata, before they are parsed.
     ///
     /// # Errors
     /// If they are too long.
@@ -384,18 +382,17 @@ impl Features {
         }
         let name = method::Initialize::NAME;
         Err(Error::invalid_params(format!(
-            "the params of {name} are longer than {limit} bytes, which is the limit: icons are better links than data"
+            "params of {name} too long: the limit is {limit} bytes; give icons as links instead of data"
         )))
     }
 
     /// Agrees on the revision that the client asked for, or the newest legacy one that is served.
     fn negotiate(&self, params: Text<'_>, is_identified: bool) -> Result<(Negotiated, Line)> {
         let name = method::Initialize::NAME;
-        // The client says in these params who it is.
+        // These params identify the client.
         let params = self.tolerance.read(|| None, name, params.get());
-        let mut params: InitializeParams = params.map_err(|error| {
-            Error::invalid_params(format!("the params of {name} do not fit: {error}"))
-        })?;
+        let mut params: InitializeParams = params
+            .map_err(|error| Error::invalid_params(format!("invalid params of {name}: {error}")))?;
         let served = self.revisions.iter().copied();
         let mut served = served.filter(|revision| !revision.is_modern());
         let asked = params.protocol_version.parse().ok();
@@ -408,7 +405,7 @@ impl Features {
         if let Some(tasks) = &mut capabilities.tasks
             && !is_identified
         {
-            // A client without an identity has no tasks of its own, and must not see those of others.
+            // An unauthenticated client has no tasks, and must not see those of others.
             tasks.list = None;
         }
         let list_changes = SubscriptionFilter::default()
@@ -420,7 +417,7 @@ impl Features {
         let info = &mut params.client_info;
         let kept = keep_within(limit, &mut params.capabilities, info);
         if !kept.is_all {
-            tracing::debug!(client = %Logged(&info.name), kept = kept.bytes, "a client says more of itself than a session keeps");
+            tracing::debug!(client = %Logged(&info.name), kept = kept.bytes, "client metadata exceeds the limit");
         }
         let peer = Peer {
             revision,
@@ -469,8 +466,8 @@ impl Features {
 
 /// Visibility of resources that clients subscribe to.
 ///
-/// A subscription to a resource that the caller does not see is treated as one to a resource that does not exist yet: it is
-/// accepted, and no updates are sent. A refusal would reveal that the resource exists.
+/// A subscription to a hidden resource is treated like one to a resource that does not exist yet: it is accepted, and no updates
+/// are sent. A refusal would reveal that the resource exists.
 impl Features {
     /// The features that need scopes: the kind of each, its name or URI, and its scopes.
     #[cfg(all(feature = "auth", feature = "http-server"))]
@@ -495,8 +492,8 @@ impl Features {
         self.templates.is_restricted_for(cx) && self.routes.hides(uri, cx)
     }
 
-    /// Whether the server author's hook is called when the caller subscribes to the resource. The hook may answer differently
-    /// for a hidden resource and for one that does not exist, so it is called for neither.
+    /// Whether to call the server author's hook when the caller subscribes to the resource. The hook could tell a hidden resource
+    /// from a missing one, so it is called for neither.
     pub(super) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
         let depends = self.resources.is_restricted_for(cx) || self.templates.is_restricted_for(cx);
         !depends
@@ -510,7 +507,7 @@ impl Features {
         uris.is_empty() || !may_depend
     }
 
-    /// Removes the resources that the caller does not see; without a context, all of them.
+    /// Removes the resources that the caller does not see; without a context, all.
     pub(super) fn retain_visible(
         &self,
         uris: &mut BTreeSet<Arc<str>>,
@@ -527,16 +524,16 @@ impl Features {
     }
 }
 
-/// The features of a server: first a draft that the builder methods change in place, and from the first time that the server is
-/// shared a sequence of immutable states.
+/// The features of a server: first a draft that the builder methods change in place, and once the server is shared, a sequence
+/// of immutable states.
 ///
-/// Each change of a shared server copies all of its features. While the server is not shared, these copies would be wasted
-/// work: 10 000 tools that are added one by one would be copied 10 000 times.
+/// Each change of a shared server copies all of its features. Before the server is shared, copying would be wasted work: adding
+/// 10 000 tools one by one would copy them 10 000 times.
 pub(crate) struct FeatureStates {
     /// `None` once it is frozen.
     draft: Mutex<Option<Features>>,
     frozen: OnceLock<ArcSwap<Features>>,
-    /// Whether the log has warned of a builder method that was called too late.
+    /// Whether the log has warned of a late call of a builder method.
     is_warned: AtomicBool,
 }
 
@@ -549,7 +546,7 @@ impl FeatureStates {
         }
     }
 
-    /// Changes the draft. Returns the change if there is no draft any more.
+    /// Changes the draft. Returns the change if the draft has ended.
     pub(crate) fn edit<F: FnOnce(&mut Features)>(&self, change: F) -> Result<(), F> {
         match &mut *self.draft.lock() {
             Some(draft) => change(draft),
@@ -568,7 +565,7 @@ impl FeatureStates {
         self.frozen().store(Arc::new(features));
     }
 
-    /// Ends the draft, if there still is one.
+    /// Ends the draft, if it has not ended yet.
     #[inline]
     pub(crate) fn frozen(&self) -> &ArcSwap<Features> {
         self.frozen.get_or_init(|| {
@@ -584,11 +581,10 @@ impl FeatureStates {
         self.frozen.get().map(ArcSwap::load)
     }
 
-    /// Checks that the features can be served. The problems of features that are served already were found when they changed
-    /// last.
+    /// Checks that the features can be served. Features that are already served were checked when they changed last.
     ///
     /// # Errors
-    /// The first problem: a key of `_meta` that a feature must not set, or an extension that lacks one of its requirements.
+    /// The first problem: a forbidden key in the `_meta` of a feature, or an extension that lacks one of its requirements.
     pub(super) fn check(&self) -> Result<()> {
         match self.serving() {
             Some(serving) => serving.check(),
@@ -596,7 +592,7 @@ impl FeatureStates {
         }
     }
 
-    /// The parts of the definitions that hosts are known to refuse or to handle badly.
+    /// The parts of the definitions that hosts are known to reject or handle badly.
     pub(super) fn findings(&self) -> Vec<Finding> {
         self.peek(|features| {
             let mut findings = Vec::new();
@@ -624,13 +620,12 @@ impl FeatureStates {
         look(&self.load())
     }
 
-    /// Warns in the log, once, that a builder method has changed a server that has other handles, too.
+    /// Logs a warning, once, that a builder method has changed a shared server.
     pub(crate) fn warn_of_late_change(&self) {
         if !self.is_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "a builder method was called on a server that is shared already: it was cloned, connected or served before. \
-                 All of its clones have changed; for changes that are meant, there are methods that take &self, like \
-                 Server::add_tools"
+                "builder method called on a shared server changed all of its clones; \
+                 use methods that take `&self`, such as `add_tools`"
             );
         }
     }
@@ -665,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_say_the_same_share_what_was_negotiated() {
+    fn identical_clients_share_their_negotiation() {
         let server = Server::new("s", "1");
         let features = server.features();
         let first = open(&features, "a");
@@ -683,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_has_changed_says_so() {
+    fn server_change_alters_its_handshake_results() {
         let server = Server::new("s", "1");
         let said = |server: &Server| {
             let features = server.features();

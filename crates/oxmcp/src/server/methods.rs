@@ -1,4 +1,4 @@
-//! Table of the methods that a server serves.
+//! Table of the methods of a server.
 
 use std::sync::Arc;
 
@@ -61,10 +61,10 @@ const METHODS: &[(&str, Handler)] = &[
     ),
 ];
 
-/// Serves one request, once the client is known.
+/// Serves one request of a known client.
 ///
 /// # Errors
-/// If it is refused before its handler is called.
+/// If the request is refused before its handler is called.
 pub(super) fn serve(
     role: &ServerRole,
     features: &Features,
@@ -94,7 +94,7 @@ fn begin(method: &ServedMethod, cx: RequestContext, params: &RequestParams<'_>) 
     }))
 }
 
-/// Serves a method of the protocol that the server has only if an extension provides it.
+/// Serves a method of the protocol that only an extension provides.
 fn serve_by_extension<M: Method>(call: &Call<'_>) -> Result<Served> {
     let extensions = &call.features.extensions;
     let method = extensions.core_method(M::NAME, call.cx.revision());

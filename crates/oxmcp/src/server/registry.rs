@@ -29,9 +29,9 @@ pub(crate) type Visibility = Arc<dyn Fn(&RequestContext) -> bool + Send + Sync>;
 pub(crate) struct Access {
     /// Decides which callers see the feature; `None` if all do.
     pub(crate) sees: Option<Visibility>,
-    /// Decides whose list shows the feature, among the callers that see it; `None` if all lists do.
+    /// Decides which of these callers have the feature in their listing; `None` if all do.
     pub(crate) listed: Option<Visibility>,
-    /// The scopes that an access token must have, if the endpoint demands a token.
+    /// The scopes that an access token must have, if the endpoint requires a token.
     #[cfg(feature = "auth")]
     pub(crate) scopes: oxmcp_auth::ScopeSet,
     /// The error of parsing the scopes.
@@ -60,7 +60,7 @@ impl Access {
         Ok(())
     }
 
-    /// Restricts the callers to those for which `sees` is also true.
+    /// Restricts the callers further to those for which `sees` is true.
     pub(crate) fn see(&mut self, sees: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
         self.sees = Some(match self.sees.take() {
             None => Arc::new(sees),
@@ -68,7 +68,7 @@ impl Access {
         });
     }
 
-    /// Restricts the lists that show the feature to those of callers for which `lists` is also true.
+    /// Restricts the listings further to those of callers for which `lists` is true.
     pub(crate) fn list(&mut self, lists: impl Fn(&RequestContext) -> bool + Send + Sync + 'static) {
         self.listed = Some(match self.listed.take() {
             None => Arc::new(lists),
@@ -90,7 +90,7 @@ impl Access {
         self.sees.as_ref().is_none_or(|sees| sees(cx))
     }
 
-    /// Whether the feature is restricted to some callers, so that its results must not be shared either.
+    /// Whether the feature is restricted to some callers. Its results must not be shared then.
     pub(crate) fn is_restricted(&self) -> bool {
         self.sees.is_some() || self.needs_scopes()
     }
@@ -125,8 +125,7 @@ impl AskMode {
     }
 }
 
-/// A feature that servers offer and list: a tool, prompt, resource or resource template. The macro [`impl_feature`] implements
-/// it.
+/// A feature that a server lists: a tool, prompt, resource or resource template. The macro [`impl_feature`] implements it.
 pub(crate) trait Feature: Send + Sync + Sized + 'static {
     /// The entry of the feature in the list.
     type Definition: Clone;
@@ -261,22 +260,22 @@ pub(crate) trait Callable: Feature {
     /// If the response is a protocol error.
     fn refuse(&self, fault: &str) -> Result<Body>;
 
-    /// The work of one request. May be called again with the same arguments. [Duplicate keys](duplicate_key) in the arguments are
-    /// refused.
+    /// The work of one request. May be called again with the same arguments. Refuses [duplicate keys](duplicate_key) in the
+    /// arguments.
     fn call(self: &Arc<Self>, context: RequestContext, arguments: Text<'_>) -> Work;
 }
 
-/// The error message for arguments in which a name occurs twice, since two parsers could take different values: one that is
-/// checked, and another that is used.
+/// The error message for a duplicate name in the arguments: two parsers could read different values, one that is checked and
+/// another that is used.
 pub(crate) fn duplicate_key(arguments: Text<'_>) -> Option<String> {
     let name = arguments.duplicate_key()?;
     let name = quote_text(&name);
-    Some(format!("{name} stands there twice; give it once"))
+    Some(format!("duplicate member {name}; send it once"))
 }
 
 /// Features of one kind, sorted by their unique ids.
 ///
-/// The order makes lists stable, and the id makes a good cursor: additions and removals between two pages never make a client
+/// The order makes listings stable, and the id makes a good cursor: additions and removals between two pages never make a client
 /// miss or repeat other entries.
 pub(crate) struct Registry<T> {
     features: Vec<Arc<T>>,
@@ -288,7 +287,7 @@ pub(crate) struct Registry<T> {
     scoped: bool,
     /// The cache hint of the list.
     pub(crate) cache: CacheHint,
-    /// The cached pages of the list that clients have requested.
+    /// The cached pages that clients have requested.
     pub(crate) pages: Arc<Pages>,
 }
 
@@ -313,7 +312,7 @@ impl<T: Feature> Registry<T> {
         self.declared = true;
     }
 
-    /// Adds a feature; one with the same id is replaced.
+    /// Adds a feature, or replaces the one with the same id.
     pub(crate) fn insert(&mut self, feature: Arc<T>) {
         self.remove(feature.id());
         let (Ok(at) | Err(at)) = self.search(feature.id());
@@ -346,17 +345,17 @@ impl<T: Feature> Registry<T> {
         self.scoped = all.any(Access::needs_scopes);
     }
 
-    /// The feature of that id, if the caller sees it.
+    /// The feature with this id, if the caller sees it.
     pub(crate) fn get(&self, id: &str, cx: &RequestContext) -> Option<&Arc<T>> {
         self.find(id).filter(|it| it.is_visible(cx))
     }
 
-    /// The feature of that id, whether or not the caller sees it.
+    /// The feature with this id, whether or not the caller sees it.
     pub(crate) fn get_any(&self, id: &str) -> Option<&Arc<T>> {
         self.find(id)
     }
 
-    /// Whether there is a feature of that id, whether or not the caller sees it.
+    /// Whether a feature with this id exists, whether or not the caller sees it.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.search(id).is_ok()
     }
@@ -365,7 +364,7 @@ impl<T: Feature> Registry<T> {
         self.declared
     }
 
-    /// Whether the list depends on the caller, in the case of this caller.
+    /// Whether the listing for this caller depends on the caller.
     pub(crate) fn is_restricted_for(&self, cx: &RequestContext) -> bool {
         self.restricted || self.scoped && hides_unpermitted(cx)
     }
@@ -393,7 +392,7 @@ impl<T: Feature> Registry<T> {
     }
 }
 
-/// Whether features that the caller's token does not permit are hidden from it.
+/// Whether features that the caller's token does not permit are hidden.
 fn hides_unpermitted(cx: &RequestContext) -> bool {
     #[cfg(feature = "auth")]
     let hides = cx.principal().is_some_and(|it| it.hides_unpermitted());

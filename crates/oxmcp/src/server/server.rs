@@ -1,4 +1,4 @@
-//! MCP server: a handle to its features, its settings and its sessions.
+//! The MCP server: a handle to its features, settings and sessions.
 
 #[cfg(feature = "http-server")]
 use std::sync::OnceLock;
@@ -49,14 +49,13 @@ use crate::{
 
 /// An MCP server: its tools, prompts and resources, its settings, and its sessions.
 ///
-/// It is a cheap handle: all clones are handles to the same server. It serves any number of sessions at once, in every
-/// revision, and additions and removals take effect in sessions that are open. Its capabilities follow from the features that
-/// were added; nothing is advertised by default.
+/// A server is a cheap handle: clones refer to the same server. It serves any number of sessions at once, in every revision.
+/// It advertises the capabilities of the features that were added, and nothing by default.
 ///
-/// The methods that take `self` are builder methods, to be called before the server is cloned, connected or served. A clone is
-/// not a copy: a builder method that is called later changes every clone, and logs a warning, once. Methods that take `&self`,
-/// like [`add_tools`](Self::add_tools), are for changes while it serves. Mistakes in building the server are reported by
-/// [`check`](Self::check), and by every method that begins to serve.
+/// Methods that take `self` are builder methods: call them before the server is cloned, connected or served. A later call
+/// changes every clone, and logs a warning once. Methods that take `&self`, like [`add_tools`](Self::add_tools), change a
+/// running server, including its open sessions. Mistakes in building the server are reported by [`check`](Self::check), and by
+/// every method that begins to serve.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool};
@@ -86,7 +85,7 @@ impl Clone for Server {
 pub struct WeakServer(Weak<Inner>);
 
 impl WeakServer {
-    /// The server, if a [`Server`] handle to it still exists.
+    /// Returns the server, if a [`Server`] handle to it still exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<Server> {
         self.0.upgrade().map(Server)
@@ -98,12 +97,12 @@ opaque_debug!(WeakServer);
 /// The state that all clones of a server share.
 struct Inner {
     features: FeatureStates,
-    /// The first mistake in building the server. The lock is held while a new state of the features is made.
+    /// The first mistake in building the server. The lock also serializes changes of the features.
     mistake: Mutex<Option<Error>>,
     /// The connections of the open sessions.
     connections: Mutex<Vec<Weak<Connection>>>,
     changes: Arc<Changes>,
-    /// Whether the middleware runs inline, if there is any.
+    /// Whether middleware runs inline.
     inline: Arc<InlineExecution>,
     /// Cache of the modern clients that made requests recently.
     clients: ClientCache,
@@ -123,10 +122,11 @@ struct Inner {
 struct OnServe(Box<dyn Fn(&Server) + Send + Sync>);
 
 impl Extension {
-    /// For servers: sets a hook that runs once, when the server begins to serve, for example to resume unfinished work. The
-    /// server begins to serve when it is first connected; over HTTP when an endpoint is made of it within a runtime, or else
-    /// with its first request. The hook must not block. Tasks that it spawns should hold a [`WeakServer`], so that they end
-    /// with the server.
+    /// For servers: sets a hook that runs once, when the server begins to serve, for example to resume unfinished work.
+    ///
+    /// A server begins to serve when it is first connected. Over HTTP, it begins when its endpoint is created within a runtime,
+    /// or else with the first request. The hook must not block. Tasks that it spawns should hold a [`WeakServer`], so that they
+    /// end with the server.
     ///
     /// ```
     /// use std::time::Duration;
@@ -172,7 +172,7 @@ impl Server {
         }))
     }
 
-    /// A handle that does not keep the server alive, for background work that should end with the server.
+    /// Returns a handle that does not keep the server alive, for background work that should end with the server.
     ///
     /// ```
     /// let server = oxmcp::Server::new("clock", "1.0.0");
@@ -187,13 +187,13 @@ impl Server {
         WeakServer(Arc::downgrade(&self.0))
     }
 
-    /// Sets the instructions, which tell clients how to use the server; many clients pass them to the model.
+    /// Sets the instructions for using the server; many clients pass them to the model.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
         self.with(|features| features.instructions = Some(instructions.into()))
     }
 
-    /// Sets the title: the name that is displayed to people.
+    /// Sets the title: the name displayed to people.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {
         self.with(|features| features.info.title = Some(title.into()))
@@ -205,7 +205,7 @@ impl Server {
         self.with(|features| features.info.description = Some(description.into()))
     }
 
-    /// Sets the URL of a website about the server.
+    /// Sets the URL of the server's website.
     #[must_use]
     pub fn website_url(self, url: impl Into<String>) -> Self {
         self.with(|features| features.info.website_url = Some(url.into()))
@@ -218,8 +218,8 @@ impl Server {
         self.with(|features| features.info.icons.push(icon))
     }
 
-    /// Declares an experimental capability, one that the protocol does not define; `settings` must be a JSON object. For a
-    /// capability that other implementations should recognise, an [`Extension`] is better.
+    /// Declares an experimental capability, which the protocol does not define; `settings` must be a JSON object. For a
+    /// capability that other implementations should recognize, use an [`Extension`].
     /// See [capabilities](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
     ///
     /// ```
@@ -238,24 +238,25 @@ impl Server {
             }),
             _ => {
                 self.note(Err(Error::misuse(format!(
-                    "the experimental capability {name:?} must be a JSON object"
+                    "invalid experimental capability {name:?}: the settings must be a JSON object"
                 ))));
                 self
             }
         }
     }
 
-    /// Neither announces nor sends notifications that lists have changed: for a server whose lists are fixed, so that clients
-    /// need not subscribe to anything.
+    /// Disables notifications of changed lists, and does not declare them.
+    ///
+    /// This is for a server whose lists are fixed: clients then need not subscribe.
     #[must_use]
     pub fn without_list_changes(self) -> Self {
         self.with(|features| features.tells_list_changes = false)
     }
 
-    /// Sets the number of entries on a page of a list. 0 stands for the default, 1000.
+    /// Sets the number of entries per page of a listing. 0 means the default, 1000.
     ///
-    /// Lists are sorted by name, those of resources by URI, regardless of the order of addition. So a cursor stays valid after
-    /// a change, and on every node that serves the same features.
+    /// Listings are sorted by name (resources by URI), and not by the order of addition. So a cursor stays valid after a change,
+    /// and on every node that serves the same features.
     #[must_use]
     pub fn page_size(self, entries: usize) -> Self {
         self.with(|features| {
@@ -263,8 +264,11 @@ impl Server {
         })
     }
 
-    /// Reads only what follows the specification. By default a server tolerates what clients get wrong where the meaning is clear, and
-    /// logs a warning: see the guide of tolerated deviations. This includes [`strict_arguments`](Self::strict_arguments), and is for tests and for gateways that must not hide mistakes.
+    /// Enables strict mode: refuses messages that deviate from the specification.
+    ///
+    /// By default, a server tolerates deviations by clients whose meaning is clear, and logs a warning: see the guide of
+    /// tolerated deviations. Strict mode includes [`strict_arguments`](Self::strict_arguments). It is for tests, and for
+    /// gateways that must not hide mistakes.
     ///
     /// ```
     /// let server = oxmcp::Server::new("calculator", "1.0.0").strict();
@@ -276,19 +280,18 @@ impl Server {
             .with(|features| features.tolerance = Arc::new(Tolerance::strict()))
     }
 
-    /// Refuses arguments of tools and prompts that are not valid, even if it is clear what they mean.
+    /// Refuses invalid arguments of tools and prompts, even if their meaning is clear.
     ///
-    /// By default a few changes are tried: see [`Tool::strict_arguments`](crate::Tool::strict_arguments). In the arguments of
-    /// prompts, which are strings, a null is left out, and a number or a boolean is taken as its text.
+    /// By default, the server tries to mend them: see [`Tool::strict_arguments`](crate::Tool::strict_arguments). In the
+    /// arguments of prompts, which are strings, it drops a null, and converts a number or a boolean to text.
     #[must_use]
     pub fn strict_arguments(self) -> Self {
         self.with(|features| features.has_strict_arguments = true)
     }
 
-    /// Sets the revisions that are served. By default all are.
+    /// Sets the revisions to serve; all by default.
     ///
-    /// Sessions that are open continue. Without a legacy revision, `initialize` is refused with an error that names the
-    /// revisions that are served.
+    /// Open sessions continue. Without a legacy revision, `initialize` fails with an error that lists the served revisions.
     ///
     /// ```
     /// use oxmcp::{Revision, Server};
@@ -302,27 +305,28 @@ impl Server {
         revisions.sort_unstable_by(|a, b| b.cmp(a));
         revisions.dedup();
         if revisions.is_empty() {
-            let error = Error::misuse("a server needs at least one revision to serve");
+            let error =
+                Error::misuse("no revisions to serve: `revisions` needs at least one revision");
             self.note(Err(error));
         }
         self.with(|features| features.revisions = revisions)
     }
 
-    /// Sets the cache hint of the answer to `server/discover`: how long it stays fresh, and whether it may be shared.
+    /// Sets the cache hint of the `server/discover` response: how long it stays fresh, and whether it may be shared.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_discovery(self, hint: CacheHint) -> Self {
         self.with(|features| features.discover_cache = hint)
     }
 
-    /// Sets the limits of the connections that are made from now on.
+    /// Sets the limits of new connections.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|features| features.limits = Arc::new(limits))
     }
 
-    /// Sets the interval at which legacy clients are pinged. The session of a client that does not answer is closed. By
-    /// default, and with zero, no client is pinged.
+    /// Sets the interval at which legacy clients are pinged. The session of a client that does not respond is closed. By
+    /// default, and with zero, clients are not pinged.
     #[must_use]
     pub fn keep_alive(self, interval: Duration) -> Self {
         let interval = (!interval.is_zero()).then_some(interval);
@@ -341,9 +345,11 @@ impl Server {
         self.with(|features| features.outgoing.push(layer))
     }
 
-    /// Adds an extension: the server declares it, serves its methods and handles its notifications, and its middleware is added
-    /// inside the layers that were added before. A problem with the extension is reported when the server connects, and none of
-    /// the extension is added then.
+    /// Adds an extension.
+    ///
+    /// The server declares it, serves its methods and handles its notifications. The extension's middleware goes inside the
+    /// layers added earlier. A problem with the extension is reported when the server connects; nothing of the extension is
+    /// added in that case.
     /// See [`extension`](crate::extension).
     #[must_use]
     pub fn extension(self, extension: Extension) -> Self {
@@ -357,8 +363,8 @@ impl Server {
         server
     }
 
-    /// The [state](Extension::state) of an extension of this server. `None` if there is no such extension, or if its state is
-    /// of another type.
+    /// Returns the [state](Extension::state) of an extension. `None` if the server has no such extension, or its state has
+    /// another type.
     #[must_use]
     pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
         self.0
@@ -366,9 +372,11 @@ impl Server {
             .peek(|features| features.extensions.state(id))
     }
 
-    /// Serves a custom method, in every revision. The types of its params and its result are those of the handler, and the
-    /// params are validated. It belongs to no extension, and is not declared; if clients should be able to discover the method,
-    /// add an [`Extension`] with a [`method_fn`](Extension::method_fn).
+    /// Serves a custom method, in every revision.
+    ///
+    /// The handler's types are those of the params and the result; the params are validated. The method belongs to no
+    /// extension and is not declared. To let clients discover it, add an [`Extension`] with a
+    /// [`method_fn`](Extension::method_fn).
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Server};
@@ -396,8 +404,10 @@ impl Server {
         self.extension(Extension::of_method(name, handler))
     }
 
-    /// Adds features that share a state: tools, prompts, resources, templates and hooks, whose functions take the state as
-    /// their first argument. Each call gets a clone of it, so it is usually an [`Arc`], or a struct of several.
+    /// Adds features that share state: tools, prompts, resources, templates and hooks.
+    ///
+    /// Their functions take the state as first argument. Each call gets a clone, so the state is usually an [`Arc`], or a
+    /// struct of several.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -410,7 +420,7 @@ impl Server {
     /// /// Write a note.
     /// #[oxmcp::tool]
     /// async fn write(#[state] notes: Arc<Notes>, title: String) -> usize {
-    ///     let mut notes = notes.0.lock().expect("nobody panics");
+    ///     let mut notes = notes.0.lock().expect("not poisoned");
     ///     notes.push(title);
     ///     notes.len()
     /// }
@@ -418,13 +428,13 @@ impl Server {
     /// /// Read a note.
     /// #[oxmcp::resource("note://{title}")]
     /// async fn read(#[state] notes: Arc<Notes>, title: String) -> Option<String> {
-    ///     let notes = notes.0.lock().expect("nobody panics");
+    ///     let notes = notes.0.lock().expect("not poisoned");
     ///     notes.contains(&title).then(|| format!("the note {title}"))
     /// }
     ///
     /// // A prompt without the attribute gets the state from the scope.
     /// async fn summary(notes: Arc<Notes>) -> String {
-    ///     format!("Sum up: {}", notes.0.lock().expect("nobody panics").join(", "))
+    ///     format!("Sum up: {}", notes.0.lock().expect("not poisoned").join(", "))
     /// }
     ///
     /// let server = Server::new("notes", "1.0.0").state(Arc::new(Notes::default()), |s| {
@@ -432,7 +442,7 @@ impl Server {
     ///         .resource_template(read::template)
     ///         .prompt(Prompt::new("summary", "Sum up all notes", s.with_state(summary)))
     ///         .on_initialized(|notes, _session| async move {
-    ///             println!("{} notes", notes.0.lock().expect("nobody panics").len());
+    ///             println!("{} notes", notes.0.lock().expect("not poisoned").len());
     ///         })
     /// });
     /// # let _ = server;
@@ -448,21 +458,20 @@ impl Server {
         self
     }
 
-    /// Runs a builder method for a [`StateScope`], whose handle is not the only one.
+    /// Runs a builder method for a [`StateScope`], which holds a second handle.
     pub(super) fn build(&self, build: impl FnOnce(Self) -> Self) {
         drop(build(Self(Arc::clone(&self.0))));
     }
 
-    /// Checks that the server was built correctly, and reports what hosts are known to refuse or to handle badly: as a test of a
-    /// server, and before it is published.
+    /// Checks that the server was built correctly, and reports what hosts are known to reject or handle badly.
     ///
-    /// Mistakes are, for example, a tool whose name or schema the protocol does not allow, two tools of one name, or extensions
-    /// that clash. [`run`](Self::run), [`connect`](Self::connect) and the `serve` methods of HTTP endpoints make this check
-    /// themselves. If an endpoint is mounted in a framework, nothing else reports a mistake before the first request.
+    /// Call it in a test, and before you publish the server. Mistakes are, for example, a tool whose name or schema the protocol
+    /// forbids, two tools with the same name, or conflicting extensions. [`run`](Self::run), [`connect`](Self::connect) and the
+    /// `serve` methods of HTTP endpoints make this check themselves. For an endpoint mounted in a framework, call it at startup:
+    /// otherwise a mistake surfaces only with the first request.
     ///
-    /// The findings are no mistakes: the protocol allows more than hosts and the APIs of models support. They cover all tools and
-    /// prompts, with schemas from types and schemas written by hand. The severe ones are logged as a warning when the server
-    /// begins to serve.
+    /// Findings are not mistakes: the protocol allows more than hosts and model APIs support. They cover all tools and prompts,
+    /// with derived and hand-written schemas. Severe findings are logged as warnings when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};
@@ -471,7 +480,7 @@ impl Server {
     /// assert_eq!(Server::new("clock", "1.0.0").tool(now()).check()?, []);
     ///
     /// let error = Server::new("clock", "1.0.0").tool(now()).tool(now()).check().unwrap_err();
-    /// assert!(error.to_string().contains("the tool \"now\" was added twice"));
+    /// assert!(error.to_string().contains("duplicate tool \"now\""));
     ///
     /// let schema = r#"{"type": "object", "properties": {"zone": {"type": ["string", "null"]}}}"#;
     /// let findings = Server::new("clock", "1.0.0").tool(now().input_schema(schema)).check()?;
@@ -536,8 +545,7 @@ impl Server {
         &self.0.bus_member
     }
 
-    /// Adds features, for the builder methods. While the server is built, a feature with an id that exists already is a
-    /// mistake.
+    /// Adds features, for the builder methods. While the server is built, a duplicate id is a mistake.
     pub(super) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
         let added = match added {
             Ok(added) => added,
@@ -572,8 +580,8 @@ impl Server {
     /// Adds features, replacing those with the same ids, and notifies connected clients.
     ///
     /// # Errors
-    /// If the server may be serving, and the metadata of a feature is not allowed. Then none of them is added. Before that,
-    /// extensions that allow more keys may still follow, so [`check`](Self::check) reports it.
+    /// If the server may be serving, and the metadata of a feature is not allowed. Then no feature is added. Before the server
+    /// serves, an extension that allows the keys may still follow, so [`check`](Self::check) reports them.
     pub(super) fn add<T: Registered>(&self, added: Vec<Arc<T>>) -> Result<()> {
         if let Some(features) = self.0.features.serving() {
             features.check_metadata_of(&added)?;
@@ -592,9 +600,9 @@ impl Server {
         Ok(())
     }
 
-    /// Removes features by their ids, and notifies connected clients if there was any.
+    /// Removes features by their ids, and notifies connected clients if any existed.
     pub(super) fn remove<T: Registered>(&self, ids: impl IntoIterator<Item = impl AsRef<str>>) {
-        // The iterator is the caller's code, which must not run under the lock.
+        // The iterator is code of the caller, which must not run under the lock.
         let ids: Vec<_> = ids.into_iter().collect();
         let mut removed = false;
         self.change(|features| {
@@ -608,7 +616,7 @@ impl Server {
         }
     }
 
-    /// Records a mistake in building the server, which is reported when it connects. Only the first one is kept.
+    /// Records a mistake in building the server, to report when it connects. Only the first one is kept.
     pub(super) fn note(&self, done: Result<()>) {
         if let Err(error) = done {
             self.0.mistake.lock().get_or_insert(error);
@@ -624,8 +632,7 @@ impl Server {
         self
     }
 
-    /// Changes the features: the draft, without a copy, while there is one, and otherwise a copy that replaces the current
-    /// state.
+    /// Changes the features: a draft in place, and shared features by replacing them with a changed copy.
     pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
         let _one_at_a_time = self.0.mistake.lock();
         let Err(change) = self.0.features.edit(change) else {
@@ -655,7 +662,7 @@ impl Server {
         }
         for finding in self.0.features.findings() {
             if finding.is_severe {
-                tracing::warn!(%finding, "hosts refuse the tools of this server");
+                tracing::warn!(%finding, "some hosts reject features of this server");
             }
         }
         for hook in self.features().extensions.on_serve::<OnServe>() {
@@ -688,7 +695,7 @@ impl Server {
         }
     }
 
-    /// Whether the server has clients, or may have: those of an HTTP endpoint need no session.
+    /// Whether the server has, or may have, clients: those of an HTTP endpoint need no session.
     pub(super) fn serves_others(&self) -> bool {
         let has_sessions = !self.connections().is_empty();
         #[cfg(feature = "http-server")]
@@ -697,7 +704,7 @@ impl Server {
         has_sessions
     }
 
-    /// Records that an HTTP endpoint serves the server, and will shut it down.
+    /// Records that an HTTP endpoint serves this server, and will shut it down.
     #[cfg(feature = "http-server")]
     pub(crate) fn note_endpoint(&self) {
         self.0.has_endpoint.store(true, Ordering::Relaxed);
@@ -734,10 +741,8 @@ impl fmt::Debug for Server {
     }
 }
 
-/// The error that a server was built with two features of one id.
+/// The error for two features with the same id.
 fn twice<T: Registered>(id: &str) -> Error {
     let kind = T::KIND;
-    Error::misuse(format!(
-        "the {kind} {id:?} was added twice; a server has one of each name"
-    ))
+    Error::misuse(format!("duplicate {kind} {id:?}: add each {kind} once"))
 }

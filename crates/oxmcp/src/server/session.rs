@@ -1,4 +1,4 @@
-//! Session of a server with one client: connecting, the facts about the client, notifying it, and closing.
+//! Session of a server with one client: connecting, client information, notifications, and closing.
 
 use std::{any::Any, future::ready, sync::Arc};
 
@@ -27,11 +27,11 @@ use crate::{
     transport::traits::Transport,
 };
 
-/// A server's end of a connection to one client. Cheap to clone; all clones are handles to the same session.
+/// The server's end of a connection to one client. Cheap to clone; clones refer to the same session.
 ///
-/// On one connection a client may open a session with `initialize`, or make modern requests, which need no session, or both.
-/// The methods about the client here ([`client_info`](Self::client_info) and so on) return what `initialize` declared; in a
-/// handler the [`RequestContext`] returns what applies to the request, in any revision.
+/// On one connection, a client may open a session with `initialize`, make modern requests, which need no session, or both. Methods
+/// such as [`client_info`](Self::client_info) return what `initialize` declared. In a handler, use the [`RequestContext`], which
+/// returns what applies to the request, in any revision.
 #[derive(Clone)]
 pub struct ServerSession {
     connection: Arc<Connection>,
@@ -49,8 +49,8 @@ impl ServerSession {
         Some(Self::new(Arc::clone(connection.trunk()), role))
     }
 
-    /// Runs a hook with the session at a server's end of a connection. The hook is not called before the future is polled,
-    /// since the caller of this function does not catch panics, and the code that polls the future does.
+    /// Runs a hook with the session at a server's end of a connection. The hook is called when the future is first polled, where
+    /// panics are caught.
     pub(super) fn run_hook<F>(
         connection: &Arc<Connection>,
         hook: impl FnOnce(Self) -> F + Send + 'static,
@@ -90,35 +90,35 @@ impl ServerSession {
         &self.connection
     }
 
-    /// The server that this session belongs to.
+    /// Returns the server of this session.
     #[must_use]
     pub fn server(&self) -> Server {
         self.role.server().clone()
     }
 
-    /// The revision that `initialize` negotiated. `None` before that, and for a client that makes only modern requests.
+    /// Returns the revision that `initialize` negotiated. `None` before that, and for a client that makes only modern requests.
     #[must_use]
     pub fn revision(&self) -> Option<Revision> {
         self.client().map(|client| client.revision)
     }
 
-    /// The name and version that the client has declared.
+    /// Returns the name and version that the client has declared.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {
         self.client()?.implementation.as_ref()
     }
 
-    /// The capabilities that the client has declared.
+    /// Returns the capabilities that the client has declared.
     #[must_use]
     pub fn client_capabilities(&self) -> Option<&ClientCapabilities> {
         self.client().map(|client| &client.capabilities)
     }
 
-    /// Pings the client, and waits for its answer for a minute at most.
+    /// Pings the client, and waits for the response, at most a minute.
     /// See [ping](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
     ///
     /// # Errors
-    /// If the client does not answer, or is modern: servers make no requests to modern clients.
+    /// If the client does not respond, or is modern: modern clients accept no requests.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call on the wire.
@@ -131,36 +131,33 @@ impl ServerSession {
             .map(drop)
     }
 
-    /// Reports the progress of one of the client's requests, by the progress token that came with the request. In a handler,
-    /// [`RequestContext::progress`] knows the token; this method is for reports from elsewhere. If no request in flight has the
-    /// token, nothing is sent.
+    /// Reports the progress of the client's request with this progress token. In a handler, use [`RequestContext::progress`],
+    /// which knows the token. Sends nothing if no request in flight has the token.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
     /// # Errors
     /// If the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for space in the outbox, nothing has been sent.
     pub async fn notify_progress(&self, params: ProgressParams) -> Result<()> {
         self.connection.report(params).await
     }
 
-    /// Sends a notification of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier).
-    /// Modern clients are notified by [`RequestContext::notify`] of matters of a request, and by [`Server::publish`] of matters
-    /// that they have subscribed to.
+    /// Sends a notification of an extension to the client of a legacy session (up to 2025-11-25). For modern clients, use
+    /// [`RequestContext::notify`] within a request, and [`Server::publish`] for subscriptions.
     ///
     /// # Errors
     /// [`Error::is_unsupported`] if the client is modern, or its revision does not have the notification
-    /// ([`Extension::notifies`](crate::Extension::notifies)). Also if the notification is the protocol's own, or if the session
-    /// has ended.
+    /// ([`Extension::notifies`](crate::Extension::notifies)). Also if the protocol defines the notification, or the session has
+    /// ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for space in the outbox, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let name = N::NAME;
         let params = notification_params::<N>(params)?;
-        let modern = "modern clients hear of their requests and subscriptions only: use RequestContext::notify or \
-                      Server::publish";
+        let modern = "use `RequestContext::notify` or `Server::publish` for modern clients";
         let client = self.require_client(name, modern)?;
         let declared = client.capabilities.extensions.as_ref();
         let features = self.role.server().features();
@@ -169,21 +166,21 @@ impl ServerSession {
         send_notification(self.connection(), name, params, JsonObject::new()).await
     }
 
-    /// The client that has opened the session; only such a client takes requests.
+    /// The client that has opened the session; only such a client accepts requests.
     fn require_client(&self, method: &str, advice: &str) -> Result<&Arc<Peer>> {
         self.client().ok_or_else(|| {
             Error::unsupported(format!(
-                "{method} needs a client that opened a session with initialize; {advice}"
+                "cannot send {method} to this client: it opened no session with `initialize`; {advice}"
             ))
         })
     }
 
-    /// The revision and the capabilities of the client, which must take requests.
+    /// The revision and the capabilities of the client, which must accept requests.
     ///
     /// # Errors
     /// [`Error::is_unsupported`] if the client is modern.
     pub(super) fn takes_requests(&self, method: &str) -> Result<&Arc<Peer>> {
-        self.require_client(method, "modern clients take no requests")
+        self.require_client(method, "modern clients accept no requests")
     }
 
     /// Checks that the client knows the extension that a message belongs to. `advice` is for clients that opened no session.
@@ -200,14 +197,15 @@ impl ServerSession {
         extensions.may_send(table, name, client.revision, declared)
     }
 
-    /// Closes the session: no new requests are begun, and requests in flight may finish within
-    /// [`Limits::drain`](crate::Limits::drain) before they are cancelled and answered with an error. The answers are written
-    /// within [`Limits::flush`](crate::Limits::flush), as long as the client reads them. Returns when the transport is closed.
-    /// Can be called repeatedly and concurrently.
+    /// Closes the session, and returns when the transport is closed.
+    ///
+    /// No new requests start. Requests in flight may finish within [`Limits::drain`](crate::Limits::drain), and are then
+    /// cancelled and fail with an error. Responses are written within [`Limits::flush`](crate::Limits::flush), as long as the
+    /// client reads them. The method can be called repeatedly and concurrently.
     ///
     /// # Errors
-    /// If the connection broke before it could be closed, or the client stopped reading: the error then says how many messages
-    /// were not written.
+    /// If the connection broke before it was closed, or the client stopped reading; the error says how many messages were not
+    /// written.
     ///
     /// # Cancel safety
     /// Closing continues in the background if the future is dropped.
@@ -216,7 +214,7 @@ impl ServerSession {
         self.wait().await
     }
 
-    /// Waits until the session has ended, for any reason.
+    /// Waits until the session has ended for any reason.
     ///
     /// # Errors
     /// If the connection broke.
@@ -236,21 +234,21 @@ impl RequestContext {
     /// Checks that the request declares an extension of this server, in a revision of the extension that the server knows.
     ///
     /// # Errors
-    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capabilities, as the error
-    /// to answer the request with. Also if the server itself does not have the extension.
+    /// [`MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capabilities: return this
+    /// error as the response. Also if the server does not have the extension.
     pub fn expect_extension(&self, id: &str) -> Result<()> {
         self.server()?.features().extensions.expect(self, id)
     }
 
-    /// The [state](crate::Extension::state) of an extension of this server. `None` if there is no such extension, or if its
-    /// state is of another type.
+    /// Returns the [state](crate::Extension::state) of an extension of the server. `None` if the server has no such extension, or
+    /// its state has another type.
     #[must_use]
     pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
         self.server().ok()?.extension_state(id)
     }
 
-    /// The work that this handler belongs to since it was [detached](crate::DetachableCall::detach) from its request. `None`
-    /// before that, and if the work is of another type.
+    /// Returns the work to which the handler belongs once [detached](crate::DetachableCall::detach) from its request. `None`
+    /// before that, and if the work has another type.
     #[must_use]
     pub fn detached_work<T: DetachedWork>(&self) -> Option<Arc<T>> {
         let work: Arc<dyn Any + Send + Sync> = Arc::clone(self.parts().detached.get()?) as _;
@@ -259,8 +257,8 @@ impl RequestContext {
 }
 
 impl RequestContext {
-    /// The session over which the request came, on a server: to reach the [`Server`] itself, or the client beyond this request.
-    /// `None` in the handlers of a client.
+    /// Returns the session of the request, to reach the [`Server`], or the client outside of this request. `None` in handlers of a
+    /// client.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -281,7 +279,7 @@ impl RequestContext {
         session.is_some_and(|it| it.server().features().has_strict_arguments)
     }
 
-    /// The server that received the request. A handler that changes the features of the server needs no clone of it.
+    /// Returns the server that received the request. So a handler that changes the features needs no clone of the server.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -298,12 +296,12 @@ impl RequestContext {
     pub fn server(&self) -> Result<Server> {
         let session = self
             .server_session()
-            .ok_or_else(|| Error::misuse("the request came to a client, and not to a server"))?;
+            .ok_or_else(|| Error::misuse("no server here: the context belongs to a client"))?;
         Ok(session.server())
     }
 
-    /// Notifies the clients that are subscribed to a resource that it was updated, as [`Server::resource_updated`] does. Does
-    /// nothing in a handler of a client.
+    /// Notifies subscribed clients that a resource was updated, like [`Server::resource_updated`]. Does nothing in a handler of a
+    /// client.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
@@ -320,8 +318,9 @@ impl RequestContext {
         }
     }
 
-    /// Sends a notification of an extension that belongs to this request. A notification that is sent before the handler
-    /// returns is written before the response; one that is sent later is dropped. For servers only.
+    /// Sends a notification of an extension as part of this request. For servers only.
+    ///
+    /// A notification sent before the handler returns is written before the response; later ones are dropped.
     ///
     /// ```
     /// # use oxmcp::{RequestContext, protocol::{Notification, NotificationParams}};
@@ -338,15 +337,15 @@ impl RequestContext {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] if the client's revision does not have the notification, or a modern client has not declared
-    /// an extension that [requires it](crate::Extension::requires_client). Also if the notification is the protocol's own.
+    /// an extension that [requires it](crate::Extension::requires_client). Also if the protocol defines the notification.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room in the queue, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for space in the outbox, nothing has been sent.
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let params = notification_params::<N>(params)?;
         let session = self
             .server_session()
-            .ok_or_else(|| Error::misuse("only servers send what belongs to a request"))?;
+            .ok_or_else(|| Error::misuse("cannot notify: the context belongs to a client"))?;
         let declared = self.client_capabilities().extensions.as_ref();
         let features = session.server().features().clone();
         let extensions = &features.extensions;
@@ -356,17 +355,18 @@ impl RequestContext {
 }
 
 impl Server {
-    /// Sets the handler that is called when a client has opened a session and is ready, that is when
-    /// `notifications/initialized` has arrived (2025-11-25 and earlier; modern clients open no session). From then on the
-    /// client can be asked and notified. The handler runs before those of later notifications of the client.
+    /// Sets a handler that is called when a client has opened a session and is ready.
+    ///
+    /// That is when `notifications/initialized` arrives (up to 2025-11-25; modern clients open no session). From then on, the
+    /// client can be asked and notified. The handler runs before the handlers of later notifications from the client.
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     ///
     /// ```
     /// use oxmcp::{Server, ServerSession};
     ///
     /// let server = Server::new("greeter", "1.0.0").on_initialized(|session: ServerSession| async move {
-    ///     let name = session.client_info().map_or("somebody", |client| &client.name);
-    ///     eprintln!("{name} is here");
+    ///     let name = session.client_info().map_or("a client", |client| &client.name);
+    ///     eprintln!("{name} connected");
     /// });
     /// # let _ = server;
     /// ```
@@ -381,7 +381,7 @@ impl Server {
         self.with(|features| features.on_initialized = Some(hook))
     }
 
-    /// The sessions that are open now.
+    /// Returns the open sessions.
     pub fn sessions(&self) -> impl Iterator<Item = ServerSession> + use<> {
         let connections = self.connections();
         connections
@@ -406,10 +406,10 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// If the server was [built wrongly](Self::check), or the transport does not connect.
+    /// If the server has a [mistake](Self::check), or the transport does not connect.
     ///
     /// # Cancel safety
-    /// If the future is dropped, nothing remains.
+    /// If the future is dropped, the connection is closed.
     pub async fn connect(&self, transport: impl Transport) -> Result<ServerSession> {
         self.connect_to(transport, Caller::default()).await
     }
@@ -433,17 +433,18 @@ impl Server {
         Ok(session)
     }
 
-    /// Connects to a client and serves it until it disconnects. Requests that are in flight then may finish within
-    /// [`Limits::drain`](crate::Limits::drain) and are answered with an error otherwise, and all answers are written within
-    /// [`Limits::flush`](crate::Limits::flush), as long as the client reads them. Over standard input and output the process is
-    /// expected to end then, unless the server has other clients or an HTTP endpoint: tasks that still run are handed over to
-    /// other nodes, and extensions [shut down](crate::Extension::on_shutdown).
+    /// Connects to a client and serves it until it disconnects.
     ///
-    /// Blocking work belongs in [`spawn_blocking`](tokio::task::spawn_blocking): a handler that blocks its thread cannot be
-    /// cancelled, and when `main` returns, tokio waits for it. So over standard input and output, if a handler still blocks its
-    /// thread five seconds after this returned, the process is ended, with a failure as its exit code: what `main` does then must
-    /// not take longer. A runtime with a single thread does not even notice the end of the input while a handler blocks it. In both
-    /// cases a warning names the handler.
+    /// Requests in flight at that time may finish within [`Limits::drain`](crate::Limits::drain), and fail otherwise. Responses
+    /// are written within [`Limits::flush`](crate::Limits::flush), as long as the client reads them. Over standard input and
+    /// output, the process is then expected to exit, unless the server has other clients or an HTTP endpoint: running tasks are
+    /// handed over to other nodes, and extensions [shut down](crate::Extension::on_shutdown).
+    ///
+    /// Put blocking work into [`spawn_blocking`](tokio::task::spawn_blocking): a handler that blocks its thread cannot be
+    /// cancelled, and tokio waits for it when `main` returns. Over standard input and output, if a handler still blocks its
+    /// thread five seconds after this method returned, the process exits with a failure code, so the rest of `main` must not take
+    /// longer. A single-threaded runtime does not even notice the end of the input while a handler blocks it. In both cases, a
+    /// warning names the handler.
     ///
     /// # Errors
     /// Those of [`connect`](Self::connect), and if the connection breaks.
@@ -466,7 +467,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Sets the handler of [`Server::on_initialized`], which takes the state as its first argument.
+    /// Sets the handler of [`Server::on_initialized`], with the state as first argument.
     pub fn on_initialized<F, Fut>(&self, handler: F) -> &Self
     where
         F: Fn(State, ServerSession) -> Fut + Send + Sync + 'static,

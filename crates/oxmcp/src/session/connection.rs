@@ -1,9 +1,9 @@
-//! Connection, and the types that it refers to and that refer to it: its role, the contexts of its requests, the messages that
-//! pass the middleware.
+//! The connection, and the types that refer to each other with it: its role, the contexts of its requests, the messages in the
+//! middleware.
 //!
-//! They are defined together because each holds another. Their behavior is implemented elsewhere: a connection receives in
-//! `inbound/receive.rs`, calls in `outbound/call.rs` and ends in `driver/shutdown.rs`; a [`RequestContext`] is implemented in
-//! `handler/context.rs`, and [`Request`] and [`Next`] in `middleware/`.
+//! They are defined together because each holds another. Their methods are elsewhere: those of a connection for receiving in
+//! `inbound/receive.rs`, for calls in `outbound/call.rs` and for closing in `driver/shutdown.rs`; those of a [`RequestContext`]
+//! in `handler/context.rs`, and of [`Request`] and [`Next`] in `middleware/`.
 
 use std::{
     any::Any,
@@ -46,8 +46,8 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// One connection, or a branch of one: over HTTP each request of a session has an outbox of its own, and shares the rest with
-/// the session.
+/// One connection, or a branch of one: over HTTP each request of a session has its own outbox, and shares the rest with the
+/// session.
 pub(crate) struct Connection {
     role: Arc<dyn Role>,
     pub(crate) limits: Arc<Limits>,
@@ -63,16 +63,16 @@ pub(crate) struct Connection {
     paused_deadlines: PausedDeadlines,
     /// The runtime of the driver.
     pub(crate) runtime: Handle,
-    /// The code of the last error answer, or 0.
+    /// The code of the last error response, or 0.
     last_error: AtomicI64,
-    /// Whether no more messages are taken from the peer for now.
+    /// Whether reading from the peer is paused.
     held: AtomicBool,
     /// Whether other nodes notify the same client, too.
     #[cfg(feature = "http-server")]
     is_shared: AtomicBool,
     /// The state of its shutdown; see `driver/shutdown.rs`.
     pub(in crate::session) shutdown: Shutdown,
-    /// The first line from the peer that was no message: it often shows why the connection does not work.
+    /// The first line from the peer that was not a message. It often shows why the connection does not work.
     pub(in crate::session) stray_line: Mutex<Option<String>>,
 }
 
@@ -84,16 +84,16 @@ pub(in crate::session) struct Shutdown {
     /// A callback for that moment, if no driver waits for it.
     #[cfg(feature = "http-server")]
     pub(in crate::session) on_closing: Mutex<Option<OnClosing>>,
-    /// Set when the driver has ended; `outcome` has the reason then.
+    /// Set when the driver has ended. `outcome` then has the reason.
     pub(in crate::session) ended: Latch,
     pub(in crate::session) outcome: OnceLock<Outcome>,
 }
 
-/// A callback for the moment when a connection is to be closed.
+/// A callback for when a connection must close.
 #[cfg(feature = "http-server")]
 pub(in crate::session) type OnClosing = Box<dyn FnOnce() + Send>;
 
-/// The reason for which a connection ended.
+/// The reason why a connection ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// One of the two sides closed it.
@@ -102,7 +102,7 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-/// The caller: the sender of the messages on a connection, as far as its transport knows it. Over pipes nothing is known.
+/// The caller: the sender of the messages on a connection, as far as the transport knows. Over pipes nothing is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
     /// The principal that authentication has established.
@@ -110,14 +110,14 @@ pub(crate) struct Caller {
     /// The transport's own request that carried the message.
     #[cfg(feature = "http-server")]
     pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
-    /// The trace context of that request, for messages without one of their own.
+    /// The trace context of that request, for messages without their own.
     pub(crate) trace: Option<Box<TraceContext>>,
-    /// Whether no other message arrives the same way before this one is answered, so that a slow handler delays none.
+    /// Whether no other message can arrive on this connection before the response, so that a slow handler delays none.
     pub(crate) is_alone: bool,
 }
 
 impl Connection {
-    /// A connection that is about to be driven, on the current runtime.
+    /// A connection that will be driven on the current runtime.
     pub(crate) fn new(role: Arc<dyn Role>, limits: impl Into<Arc<Limits>>) -> Arc<Self> {
         Self::of(role, limits.into(), Caller::default())
     }
@@ -141,7 +141,7 @@ impl Connection {
         role.tolerance().read(|| role.peer_name(), method, json)
     }
 
-    /// A branch of this connection: output for the requests that arrive on it goes to an outbox of its own. It has no driver.
+    /// A branch of this connection: output for the requests that arrive on it goes to its own outbox. It has no driver.
     pub(crate) fn branch(self: &Arc<Self>, caller: Caller) -> Arc<Self> {
         let (role, limits) = (Arc::clone(self.role()), Arc::clone(&self.limits));
         let max_unsent = limits.max_unsent_bytes;
@@ -153,8 +153,7 @@ impl Connection {
         branch
     }
 
-    /// A connection that is only the trunk of its branches: for messages that belong to no request, so that `max_unsent` is
-    /// small.
+    /// A connection that is only the trunk of its branches, for messages that belong to no request. So `max_unsent` is small.
     #[cfg(feature = "http-server")]
     pub(crate) fn trunk_of(
         role: Arc<dyn Role>,
@@ -206,7 +205,7 @@ impl Connection {
         self.trunk.as_deref().unwrap_or(self)
     }
 
-    /// Records that other nodes notify the same client, too, from here on.
+    /// Records that from here on other nodes notify the same client, too.
     #[cfg(feature = "http-server")]
     pub(crate) fn note_shared(&self) {
         self.is_shared.store(true, Ordering::Relaxed);
@@ -244,7 +243,7 @@ impl Connection {
             .get_or_init(|| NotificationQueue::new(&shared.limits, &self.runtime))
     }
 
-    /// The notification queue, if an answer that arrives now may have to wait for handlers to begin.
+    /// The notification queue, if an answer that arrives now may have to wait until handlers have begun.
     pub(in crate::session) fn awaited_notifications(&self) -> Option<&Arc<NotificationQueue>> {
         let queue = self.shared().notifications.get();
         queue.filter(|queue| queue.is_awaited())
@@ -278,7 +277,7 @@ impl Connection {
         &self.caller
     }
 
-    /// Takes no more messages from the peer until the returned guard is dropped: later messages rely on the current work.
+    /// Pauses reading from the peer until the returned guard is dropped, because later messages rely on the current work.
     pub(crate) fn hold(self: &Arc<Self>) -> Hold {
         self.held.store(true, Ordering::Relaxed);
         Hold(Arc::clone(self))
@@ -289,7 +288,7 @@ impl Connection {
     }
 }
 
-/// A guard that pauses taking messages from the peer; made by [`Connection::hold`].
+/// A guard that pauses reading from the peer; created by [`Connection::hold`].
 #[derive(Debug)]
 pub(crate) struct Hold(Arc<Connection>);
 
@@ -338,7 +337,7 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
         sender: Option<&Principal>,
     );
 
-    /// Handles a cancellation by the peer that names none of its own requests. Returns whether it names a request of this side:
+    /// Handles a cancellation that names none of the peer's own requests. Returns whether it names a request of this side:
     /// servers end the subscriptions of clients in this way.
     fn ended(&self, connection: &Arc<Connection>, id: &RequestId) -> bool {
         let _ = (connection, id);
@@ -366,18 +365,18 @@ pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
     /// The outgoing middleware, if there is any.
     fn outgoing(&self) -> Option<Next>;
 
-    /// The `_meta` members that every request carries, as JSON members without braces.
+    /// The `_meta` members that every request has, as JSON members without braces.
     fn envelope(&self) -> Option<&str> {
         None
     }
 
-    /// Whether the session continues over another connection to the same peer after this one has ended: the session is open,
-    /// and the peer keeps none of its state.
+    /// Whether the session survives the end of this connection and continues over another one to the same peer: it is open, and
+    /// the peer keeps none of its state.
     fn outlives_peer(&self) -> bool {
         false
     }
 
-    /// Handles the start of another peer, if the session [outlives](Self::outlives_peer) the one that has ended.
+    /// Handles the restart of the peer, if the session [outlives](Self::outlives_peer) it.
     #[cfg(feature = "client")]
     fn restarted(&self, _connection: &Arc<Connection>) {}
 
@@ -395,7 +394,7 @@ pub(crate) enum Side {
     Server,
 }
 
-/// A request that has been admitted and waits to be served.
+/// An admitted request that waits to be served.
 #[derive(Debug)]
 pub(crate) struct Arrival<'a> {
     pub(crate) id: RequestId,
@@ -407,10 +406,10 @@ pub(crate) struct Arrival<'a> {
     pub(crate) batch: Option<Arc<Batch>>,
 }
 
-/// The context of a request, by which its handler learns about the caller and sends messages.
+/// The context of a request, with which its handler learns about the caller and sends messages.
 ///
-/// A handler takes it as its first argument if it needs it. It is cheap to clone, and may outlive the handler; messages that
-/// are sent after that are dropped.
+/// A handler that needs it takes it as the first argument. It is cheap to clone, and may outlive the handler; later messages
+/// are dropped.
 ///
 /// ```
 /// use oxmcp::{RequestContext, Tool, ToolError};
@@ -433,7 +432,7 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// The caller, if authentication has established one. `None` over stdio, and on endpoints without authentication.
+    /// Returns the authenticated caller. `None` over stdio, and on endpoints without authentication.
     ///
     /// ```
     /// use oxmcp::{Principal, RequestContext, Tool};
@@ -467,12 +466,12 @@ pub(crate) struct ContextParts {
     pub(crate) cancel: Latch,
     /// State that the role keeps for the handler, if any.
     pub(crate) role_state: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// Takes over the handler's progress and questions after it is detached from its request.
+    /// Receives the handler's progress and questions after it is detached from its request.
     pub(crate) detached: Detached,
-    /// The client's metadata of the task that the request is to run as (2025-11-25 only).
+    /// The client's metadata for the task of the request (2025-11-25 only).
     #[cfg(feature = "server")]
     pub(crate) task: OnceLock<oxmcp_protocol::TaskMetadata>,
-    /// Set with the answer: no more messages of the request may follow it.
+    /// Set with the answer, which no more messages of the request may follow.
     pub(in crate::session) answered: AtomicBool,
 }
 
@@ -483,7 +482,7 @@ impl AsRef<Latch> for ContextParts {
     }
 }
 
-/// The peer's description of itself: sent with each request if the revision is modern, else when the session was opened.
+/// The peer's metadata: sent with each request in modern revisions, or when the session opens in legacy ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) revision: Revision,
@@ -492,7 +491,7 @@ pub(crate) struct Peer {
     pub(crate) capabilities: ClientCapabilities,
 }
 
-/// A request or a notification, seen by a middleware.
+/// A request or a notification in the middleware.
 pub struct Request {
     pub(in crate::session) method: Cow<'static, str>,
     pub(in crate::session) params: Option<Box<RawValue>>,
@@ -511,9 +510,9 @@ pub(in crate::session) enum Direction {
     OfRequest(RequestContext),
 }
 
-/// The rest of the chain after a middleware: the next middleware, or at the end the handler or the wire.
+/// The rest of the middleware chain: the next middleware, or at the end the handler or the wire.
 ///
-/// It is a [`tower::Service`](tower_service::Service), so that tower's layers can wrap it.
+/// It is a [`tower::Service`](tower_service::Service), so tower's layers can wrap it.
 #[derive(Clone)]
 pub struct Next(pub(in crate::session) Arc<NextFn>);
 

@@ -1,4 +1,4 @@
-//! The engine of a connection, which both roles share: its driver, requests in both directions, notifications, shutdown and
+//! The engine of a connection, shared by both roles: its driver, requests in both directions, notifications, shutdown and
 //! middleware. It is independent of tools, prompts and resources.
 //!
 //! | module | content |
@@ -10,10 +10,10 @@
 //! | `notifications/` | ordered delivery to users' handlers, progress in both directions |
 //! | `handler/` | the traits of handlers, their contexts, their states and their errors |
 //! | `middleware/` | middleware for requests and notifications |
-//! | `sealing.rs` | sealing of data that travels with clients or lies in stores, and the keys for it |
+//! | `sealing.rs` | sealing of data that travels with clients or is in stores, and its keys |
 //! | `shared_keys.rs` | the keys that all nodes of a server share |
 //! | `trace/` | spans of requests in both directions, and the propagation of traces to the peer |
-//! | `tolerance.rs` | lenient reading of what the peer sends, and the warnings of it |
+//! | `tolerance.rs` | lenient reading of the peer's messages, and its warnings |
 //! | `panics.rs`, `task.rs` | caught panics, and building blocks of asynchronous code |
 //!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to

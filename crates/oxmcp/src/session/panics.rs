@@ -18,15 +18,15 @@ use crate::{
     logged::Logged,
 };
 
-/// A panic that was caught. Its text is for this side's log and never crosses the wire.
+/// A caught panic. Its message is only for this side's log and never crosses the wire.
 #[derive(Debug)]
 pub(crate) struct Panic(Box<dyn Any + Send>);
 
 impl Panic {
-    /// Logs the panic, and returns the error for the peer, which does not have the panic's text.
+    /// Logs the panic, and returns the error for the peer, without the panic's message.
     pub(crate) fn into_error(self) -> Error {
         tracing::error!(panic = %Logged(self.text()), "a handler panicked");
-        Error::internal("the handler failed unexpectedly; the log of its side says more")
+        Error::internal("the handler failed unexpectedly; see the log of its process")
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -35,14 +35,13 @@ impl Panic {
             .downcast_ref::<&'static str>()
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("a panic without text")
+            .unwrap_or("panic without a message")
     }
 }
 
 /// Calls `f`, and returns its panic as an error.
 ///
-/// The caller must drop the data that the closure was working on: state that a panic may have left inconsistent is not used
-/// again.
+/// The caller must drop the data that the closure was working on, because a panic may have left it inconsistent.
 pub(crate) fn catch_sync<T>(f: impl FnOnce() -> T) -> StdResult<T, Panic> {
     catch_unwind(AssertUnwindSafe(f)).map_err(Panic)
 }

@@ -1,8 +1,8 @@
-//! Sealing of data that travels with clients or lies in stores: the keys, and an audited AEAD.
+//! Sealing of data that travels with clients or is in stores: the keys, and an audited AEAD.
 //!
-//! Sealed data is base64url (for stores the bytes themselves) of the version (1 byte), the id of the key (4), the nonce (24),
+//! Sealed data is base64url (for stores the bytes themselves) of the version (1 byte), the ID of the key (4), the nonce (24),
 //! and the text encrypted with XChaCha20-Poly1305 (with a tag of 16 bytes at its end). The context to which it is bound is not
-//! part of it: the context is authenticated along with it, so that the data opens in no other context.
+//! included, but authenticated along with it, so that the data opens in no other context.
 
 use std::{fmt, sync::OnceLock};
 
@@ -23,15 +23,14 @@ pub(crate) const FORMAT: u8 = 1;
 pub(crate) const TAG: usize = 16;
 /// The number of random bytes in sealed data.
 pub(crate) const NONCE: usize = 24;
-/// The length of the bytes before the ciphertext: the version, the id of the key, the nonce.
+/// The length of the bytes before the ciphertext: the version, the ID of the key, the nonce.
 pub(crate) const HEADER: usize = 1 + size_of::<KeyId>() + NONCE;
 
-/// A key that seals data that travels through another party: the journal of a handler while the client is asked
+/// A key that encrypts data for its way through another party: the journal of a handler while the client answers a question
 /// (`Server::state_keys`), and a login attempt while the user is in the browser (`Login::keys`).
 ///
-/// By default a process generates a key of its own when it first needs it, which is right as long as the same process opens the
-/// data that it sealed. If several processes serve the same clients, or if sealed data is to outlive a restart, give all of
-/// them the same keys.
+/// By default, a process generates a key when it first needs one. That is enough if the same process decrypts the data. If
+/// several processes serve the same clients, or if the data should survive a restart, give all processes the same keys.
 ///
 /// ```
 /// use oxmcp::StateKey;
@@ -47,14 +46,14 @@ pub struct StateKey {
     id: KeyId,
 }
 
-/// The id of a key, which reveals nothing of the key.
+/// The ID of a key, which reveals nothing about the key.
 pub(crate) type KeyId = [u8; 4];
 
 impl StateKey {
     /// The length of a key in bytes.
     pub const LENGTH: usize = 32;
 
-    /// A key of these bytes, all of which must be random.
+    /// Creates a key from these bytes, all of which must be random.
     #[must_use]
     pub fn new(secret: [u8; Self::LENGTH]) -> Self {
         let mut id = KeyId::default();
@@ -63,17 +62,16 @@ impl StateKey {
         Self { secret, id }
     }
 
-    /// A new random key.
+    /// Creates a random key.
     ///
     /// # Errors
-    /// If the operating system provides no randomness.
+    /// If the operating system provides no random bytes.
     pub fn random() -> Result<Self> {
         random().map(Self::new)
     }
 
-    /// A key of 32 random bytes in base64, as configuration and secret stores keep it. Such a text is made by `openssl rand
-    /// -base64 32`, or by `head -c 32 /dev/urandom | base64`. The URL-safe alphabet is accepted, too, and so is a text without
-    /// the `=` at its end.
+    /// Creates a key from 32 random bytes in base64, as in configuration and secret stores. To generate one, run `openssl rand
+    /// -base64 32` or `head -c 32 /dev/urandom | base64`. The URL-safe alphabet and a missing `=` at the end are accepted, too.
     ///
     /// ```
     /// use oxmcp::{Server, StateKey};
@@ -98,12 +96,12 @@ impl StateKey {
         let secret = bytes.ok().and_then(|bytes| bytes.try_into().ok());
         secret.map(Self::new).ok_or_else(|| {
             Error::misuse(
-                "a key is 32 random bytes in base64, as `openssl rand -base64 32` writes them, and this text is not",
+                "invalid key; expected 32 random bytes in base64, such as the output of `openssl rand -base64 32`",
             )
         })
     }
 
-    /// Derives a key for another purpose from this one. The id is the same, which reveals nothing of either.
+    /// Derives a key for another purpose from this one. The ID is the same, which reveals nothing of either.
     #[cfg(feature = "server")]
     pub(crate) fn derived(&self, purpose: &[u8]) -> Self {
         Self {
@@ -158,7 +156,7 @@ impl KeyRing {
         Ok(self.own.get_or_init(|| key))
     }
 
-    /// The key of that id.
+    /// The key of that ID.
     pub(crate) fn find(&self, id: KeyId) -> Option<&StateKey> {
         let mut keys = self.given.iter().chain(self.own.get());
         keys.find(|key| key.id == id)
@@ -168,8 +166,11 @@ impl KeyRing {
 /// Random bytes for secrets.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::internal(format!(
+            "could not get random bytes from the operating system: {error}"
+        ))
+    })?;
     Ok(bytes)
 }
 
@@ -182,7 +183,7 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// The context to which sealed data is bound: it does not open in any other context.
+/// The context to which sealed data is bound. The data does not open in any other context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound<'a> {
     /// The purpose, which no two uses of a key share.
@@ -208,7 +209,7 @@ impl Bound<'_> {
     }
 }
 
-/// The reason for which sealed data does not open. It is for the log: the peer is not told.
+/// The reason why sealed data does not open. It is only logged, and not sent to the peer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     TooLong,
@@ -223,20 +224,20 @@ pub(crate) enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooLong => "it is longer than the limit",
-            Self::Malformed => "it is not of this format",
+            Self::TooLong => "it exceeds the size limit",
+            Self::Malformed => "unknown format",
             Self::UnknownKey => {
-                "it was sealed with a key that this process does not have; processes that share clients must share keys"
+                "this process does not have its key; share keys between processes that share clients"
             }
             Self::Forged => {
-                "it was changed, or it belongs to another request, other arguments, another caller or another server"
+                "it was modified, or belongs to another request, caller or server"
             }
             Self::Expired => "it has expired",
         })
     }
 }
 
-/// Seals a text; `None` if the cipher refuses, which happens only beyond any length in use.
+/// Seals a text. `None` if the cipher refuses, which happens only beyond any length in use.
 pub(crate) fn seal(
     plain: &[u8],
     bound: Bound<'_>,
@@ -297,9 +298,8 @@ fn open_bytes(sealed: &[u8], bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>
     plain.map_err(|_| Refused::Forged)
 }
 
-/// Keys that seal the data in a store outside of this process, for authors of such stores: the first one seals, all of them
-/// open, so that a key can be replaced while data that it has sealed is still there. They are derived from keys that may have
-/// other uses.
+/// Keys that encrypt data in an external store, for authors of such stores. The first key encrypts and all of them decrypt, so
+/// that a key can be replaced while its data still exists. They are derived from keys that may have other uses.
 ///
 /// ```
 /// use oxmcp::{StateKey, StoreKeys};
@@ -324,29 +324,29 @@ impl StoreKeys {
         Self(std::sync::Arc::new(KeyRing::new(derived.collect())))
     }
 
-    /// Whether there is no key: then no data can be sealed.
+    /// Returns whether there are no keys. Then no data can be encrypted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.given.is_empty()
     }
 
-    /// Seals data for a place. The parts of a place, such as its kind and its key, must differ from those of all others. The
-    /// sealed data is 45 bytes longer.
+    /// Encrypts data for a place in the store. The parts of a place, such as its kind and its key, must differ from those of
+    /// all others. The sealed data is 45 bytes longer.
     ///
     /// # Errors
-    /// If there is no key, or the operating system provides no randomness.
+    /// If there is no key, or the operating system provides no random bytes.
     pub fn seal(&self, place: &[&[u8]], plain: &[u8]) -> Result<Vec<u8>> {
         let key = self.0.given.first().ok_or_else(|| {
             Error::misuse(
-                "there is no key to seal with: give `StateKey::from_base64(…)` of 32 random bytes, as `openssl rand -base64 32` writes them, and the same to all processes that share the store",
+                "no key to encrypt with: pass `StateKey::from_base64` the output of `openssl rand -base64 32`; use the same key in all processes that share the store",
             )
         })?;
         seal_bytes(plain, stored_at(place), key, random()?)
-            .ok_or_else(|| Error::internal("this is too long to be sealed"))
+            .ok_or_else(|| Error::internal("too long to encrypt"))
     }
 
-    /// Whether data may have been sealed with a key that is not among these, or in a newer format. Data that does not open and is
-    /// not foreign was changed or moved: no process can open it.
+    /// Returns whether data may have been sealed with a key that is not among these, or in a newer format. Data that does not
+    /// open and is not foreign was changed or moved: no process can open it.
     #[must_use]
     pub fn is_foreign(&self, sealed: &[u8]) -> bool {
         match sealed.split_first_chunk::<HEADER>() {
@@ -355,7 +355,7 @@ impl StoreKeys {
         }
     }
 
-    /// Opens data that was sealed for this place.
+    /// Decrypts data that was sealed for this place.
     ///
     /// # Errors
     /// If the data was not sealed with one of these keys, was sealed for another place, or was changed.
@@ -363,9 +363,9 @@ impl StoreKeys {
         open_bytes(sealed, stored_at(place), &self.0).map_err(|refused| {
             Error::internal(match refused {
                 Refused::UnknownKey => {
-                    "what the store has was sealed with a key that this process does not have: give all processes that share a store the same keys, and keep old ones as long as what they have sealed"
+                    "cannot decrypt stored data: this process does not have its key; share keys between processes, and keep old keys until their data expires"
                 }
-                _ => "what the store has does not open: it was changed, moved, or never sealed",
+                _ => "cannot decrypt stored data: it was modified, moved, or never encrypted",
             })
         })
     }
@@ -395,7 +395,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_read_from_every_form_of_base64() {
+    fn key_is_read_from_every_base64_form() {
         let secret = [0xfb; StateKey::LENGTH];
         let id = StateKey::new(secret).id();
         let standard = base64::prelude::BASE64_STANDARD.encode(secret);
@@ -420,7 +420,7 @@ mod tests {
 
     #[cfg(feature = "server")]
     #[test]
-    fn what_a_store_keeps_opens_in_its_place_with_its_keys() {
+    fn stored_value_opens_only_with_place_and_key() {
         let [old, new] = [1, 2].map(|byte| StateKey::new([byte; StateKey::LENGTH]));
         let before = StoreKeys::new([old.clone()]);
         let place: [&[u8]; 2] = [b"task", b"a"];
@@ -433,7 +433,7 @@ mod tests {
         let after = StoreKeys::new([new]);
         assert_eq!(after.open(&place, &resealed).unwrap(), b"secret");
         let unknown = after.open(&place, &sealed).unwrap_err().to_string();
-        assert!(unknown.contains("the same keys"), "{unknown}");
+        assert!(unknown.contains("share keys"), "{unknown}");
         // The boundaries of the parts matter.
         let moved: [&[u8]; 2] = [b"tas", b"ka"];
         let mut changed = sealed.clone();

@@ -1,4 +1,4 @@
-//! Keys that all nodes of a server share, and the keys that are derived from them for each use.
+//! The keys that all nodes of a server share, and the keys derived from them for each use.
 
 use std::{fmt, sync::Arc};
 
@@ -6,9 +6,9 @@ use arc_swap::ArcSwap;
 
 use super::sealing::{KeyRing, StateKey, StoreKeys};
 
-/// The keys that all nodes of a server share, for authors of a [`Cluster`](crate::http::Cluster): the first one seals, all of
-/// them open. Each use has keys of its own, which are derived from these: data in stores ([`store`](Self::store)), state that
-/// travels with clients (`requestState`), and the nonces of DPoP.
+/// The keys that all nodes of a server share, for authors of a [`Cluster`](crate::http::Cluster). The first key encrypts and
+/// all of them decrypt. Each use has its own keys, derived from these: data in stores ([`store`](Self::store)), state that
+/// travels with clients (`requestState`), and DPoP nonces.
 ///
 /// Clones change together: [`replace`](Self::replace) takes effect everywhere at once, without a restart.
 ///
@@ -28,7 +28,7 @@ pub struct SharedKeys(Arc<ArcSwap<Derived>>);
 struct Derived {
     store: StoreKeys,
     states: Arc<KeyRing>,
-    /// The keys of nonces, first the one that makes new nonces.
+    /// The keys of nonces, starting with the one for new nonces.
     #[cfg(feature = "auth")]
     nonces: Vec<[u8; StateKey::LENGTH]>,
 }
@@ -53,19 +53,19 @@ impl SharedKeys {
         Self(Arc::new(ArcSwap::from_pointee(Derived::of(keys))))
     }
 
-    /// Replaces the keys, for all clones. To replace a key, put the new one second on all nodes, then first, and remove the old
-    /// one when no data is left that it has sealed.
+    /// Replaces the keys, for all clones. To rotate a key, put the new one second on all nodes, then first, and remove the old
+    /// one when none of its data is left.
     pub fn replace(&self, keys: impl IntoIterator<Item = StateKey>) {
         self.0.store(Arc::new(Derived::of(keys)));
     }
 
-    /// Whether there is no key: then no data can be sealed.
+    /// Returns whether there are no keys. Then no data can be encrypted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.load().store.is_empty()
     }
 
-    /// The current keys for the data in stores.
+    /// Returns the current keys for data in stores.
     #[must_use]
     pub fn store(&self) -> StoreKeys {
         self.0.load().store.clone()

@@ -32,8 +32,8 @@ use crate::session::panics::catch_sync;
 /// A future on the heap that owns all its data.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Awaits all futures at once, and returns their texts in order. The first error ends it. They are boxed, since the code that
-/// joins them would otherwise be compiled for each type of future.
+/// Awaits all futures concurrently, and returns their texts in order. The first error ends it. They are boxed, because the code
+/// that joins them would otherwise be compiled for each type of future.
 pub(crate) async fn try_join_boxed<'a, F>(
     futures: impl Iterator<Item = F>,
 ) -> Result<Vec<Box<RawValue>>>
@@ -44,8 +44,8 @@ where
     try_join_all(futures).await
 }
 
-/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once for each type of output, and not
-/// for each type of future.
+/// Spawns a task. Its future is boxed, so that the runtime's code for tasks is compiled once per type of output, and not per
+/// type of future.
 pub(crate) fn spawn<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
@@ -56,8 +56,8 @@ fn spawn_boxed<T: Send + 'static>(future: BoxFuture<T>) -> JoinHandle<T> {
     task::spawn(future)
 }
 
-/// Spawns a task after its first poll: its first actions are done before this returns, if there is room. So a request that it
-/// sends precedes all later ones.
+/// Polls a future once, and spawns the rest: its first actions are done before this returns, if there is space. So a request
+/// that it sends precedes all later ones.
 #[cfg(any(feature = "client", feature = "http-server"))]
 pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
     let mut future: BoxFuture<()> = Box::pin(future);
@@ -67,7 +67,7 @@ pub(crate) fn spawn_polled(future: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-/// Spawns a task as [`spawn_polled`] does, and waits for its end, but at most for `limit`: then it continues in the background.
+/// Like [`spawn_polled`], and waits for the end for at most `limit`. After that the task continues in the background.
 #[cfg(feature = "client")]
 pub(crate) async fn run_polled_within(
     limit: Duration,
@@ -78,7 +78,7 @@ pub(crate) async fn run_polled_within(
         future.await;
         drop(running);
     });
-    // The result does not matter: nothing is ever sent, and the sender is only dropped.
+    // The result does not matter: nothing is ever sent, the sender is only dropped.
     let _ = timeout(limit, ended).await;
 }
 
@@ -91,9 +91,10 @@ pub(crate) fn spawn_on(
     runtime.spawn(future)
 }
 
-/// A flag that can be set once and waited for.
+/// A flag that can be set once and awaited.
 ///
-/// Unlike a [`CancellationToken`](crate::CancellationToken) it is stored inline and allocates nothing: each request has one.
+/// Unlike a [`CancellationToken`](crate::CancellationToken), it is stored inline and allocates nothing, because each request
+/// has one.
 #[derive(Debug, Default)]
 pub(crate) struct Latch {
     set: AtomicBool,
@@ -130,13 +131,13 @@ pub(crate) fn store_waker(stored: &mut Option<Waker>, waker: &Waker) {
     }
 }
 
-/// The time `wait` after `start`, or one so far away that it is never reached: users may wait for ever.
+/// The time `wait` after `start`, or one that is never reached, because users may wait forever.
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     start.checked_add(wait).unwrap_or_else(|| start + FAR)
 }
 
-/// Waits until the given time; for ever if there is none.
+/// Waits until the given time, or forever if there is none.
 #[cfg(feature = "http-server")]
 pub(crate) async fn reached(moment: Option<Instant>) {
     match moment {
@@ -145,8 +146,8 @@ pub(crate) async fn reached(moment: Option<Instant>) {
     }
 }
 
-/// Like [`tokio::time::timeout`], but without a timer for a future that is ready at once, as most are. `None` if the time is
-/// over. Cancel safe if the future is.
+/// Like [`tokio::time::timeout`], but without a timer for a future that is ready at once, as most are. `None` after a timeout.
+/// Cancel safe if the future is.
 #[cfg(feature = "http-server")]
 pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     select! {
@@ -162,8 +163,8 @@ pub(crate) async fn lazy<F: Future>(make: impl FnOnce() -> F) -> F::Output {
     make().await
 }
 
-/// Lets the tasks that are ready now have their turn. Unlike [`yield_now`](tokio::task::yield_now) it does not poll for I/O
-/// first, which would be a system call.
+/// Lets the tasks that are ready now run first. Unlike [`yield_now`](tokio::task::yield_now), it does not poll for I/O, which
+/// would be a system call.
 pub(crate) async fn requeue() {
     let mut is_requeued = false;
     poll_fn(|cx| {
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_task_that_panics_at_once_ends_and_nothing_else() {
+    async fn immediately_panicking_task_ends_only_itself() {
         spawn_polled(async { panic!("of a user's code") });
         let ended = Arc::<Latch>::default();
         let waiting = Arc::clone(&ended);

@@ -1,4 +1,4 @@
-//! Tolerance for peers that do not follow the specification to the letter: whether there is any, and the warnings of it.
+//! The tolerance for peers that violate the specification, and its warnings.
 
 use std::{collections::HashSet, fmt};
 
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{logged::Logged, sync::Mutex};
 
-/// The maximum number of warnings, each of one leniency towards one peer. More would come only from peers that change their names.
+/// The maximum number of warnings, one per leniency and peer. Only peers that change their names would cause more.
 const MAX_WARNINGS: usize = 1000;
 
 /// The tolerance of a client or a server.
@@ -22,7 +22,7 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
-    /// No tolerance: only what follows the specification is read.
+    /// No tolerance: messages that violate the specification are rejected.
     pub(crate) fn strict() -> Self {
         Self {
             is_strict: true,
@@ -30,7 +30,7 @@ impl Tolerance {
         }
     }
 
-    /// Reads params or a result: strictly, and leniently where that fails.
+    /// Reads params or a result strictly, and leniently if that fails.
     ///
     /// # Errors
     /// The error of the strict reading, if the text cannot be read leniently either.
@@ -40,7 +40,7 @@ impl Tolerance {
         method: &str,
         json: &str,
     ) -> serde_json::Result<T> {
-        // An array would be read as the members of an object in their order.
+        // An array would be read as the members of an object, in order.
         let strict = match json.starts_with('{') {
             true => T::from_json(json),
             false => Err(serde::de::Error::custom("expected an object")),
@@ -65,7 +65,7 @@ impl Tolerance {
         Some(value)
     }
 
-    /// The message that was meant by bytes that could not be read strictly, if it is tolerated.
+    /// The intended message of bytes that could not be read strictly, if it is tolerated.
     pub(crate) fn mend(
         &self,
         peer: impl Fn() -> Option<String>,
@@ -79,7 +79,7 @@ impl Tolerance {
         Some(mended)
     }
 
-    /// Tolerates a deviation that was found without a reading, if anything is tolerated. Returns whether it is.
+    /// Tolerates a deviation that was found elsewhere, if anything is tolerated. Returns whether it is.
     pub(crate) fn tolerate(&self, peer: Option<&str>, method: &str, deviation: Tolerated) -> bool {
         if !self.is_strict {
             self.warn(peer, method, &[deviation]);
@@ -87,7 +87,7 @@ impl Tolerance {
         !self.is_strict
     }
 
-    /// Logs what was tolerated, once for each peer and leniency.
+    /// Logs the tolerated deviations, once per peer and leniency.
     pub(crate) fn warn(&self, peer: Option<&str>, method: &str, tolerated: &[Tolerated]) {
         for it in tolerated {
             if !self.is_new(peer.unwrap_or_default(), it.leniency) {

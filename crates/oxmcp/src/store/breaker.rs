@@ -1,4 +1,4 @@
-//! Circuit breaker of a store: the time-out of its calls, and the pause after one.
+//! The circuit breaker of a store: the timeout of its calls, and the pause after a timeout.
 
 use std::{future::Future, time::Duration};
 
@@ -14,18 +14,18 @@ use crate::{
     sync::Mutex,
 };
 
-/// The time-out of a call.
+/// The timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The pause without calls after a time-out.
+/// The pause without calls after a timeout.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The maximum number of calls of a store in flight; more wait their turn. The time-out of a call begins when it is made: when
-/// thousands of sessions hear of one change and all called at once, the last would not be answered in time.
+/// The maximum number of store calls in flight; further calls wait. The timeout of a call starts when it is made: if thousands
+/// of sessions learned of one change and all called at once, the last would not be answered in time.
 const MAX_CALLS: usize = 256;
-/// The maximum time that a call waits for its turn.
+/// The maximum time that a call waits in the queue.
 const MAX_QUEUED: Duration = Duration::from_secs(10);
 
-/// The circuit breaker of one store. After a time-out the store is not called for a while, and then by one call at a time until
-/// it answers. So requests wait for a store that hangs only once.
+/// The circuit breaker of one store. After a timeout the store is not called for a while, and then by one call at a time until
+/// it responds. So requests wait only once for a store that hangs.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     /// The name of the store.
@@ -36,7 +36,7 @@ pub(crate) struct Breaker {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The time at which the store may be called again after a time-out.
+    /// The time at which the store may be called again after a timeout.
     reopens: Option<Instant>,
     health: StoreHealth,
 }
@@ -64,7 +64,7 @@ impl Breaker {
         self.state.lock().health
     }
 
-    /// Runs a call of the store, within the time-outs. Cancel safe if `answer` is.
+    /// Runs a store call within the timeouts. Cancel safe if `answer` is.
     pub(crate) async fn call<T>(
         &self,
         answer: impl Future<Output = Result<T>> + Send,
@@ -75,20 +75,20 @@ impl Breaker {
         let answer = select! {
             biased;
             answer = answer => answer,
-            // The timer is created when it is first polled, since a store in memory answers at once, and needs none.
+            // The timer is created when first polled, because a store in memory responds at once and needs none.
             () = async { sleep(PATIENCE).await } => {
                 self.open(begun);
                 return Err(Error::timeout(format!(
-                    "the store has not answered within {PATIENCE:?}, and is not asked for {PAUSE:?}"
+                    "store is unavailable: no response within {PATIENCE:?}; calls resume in {PAUSE:?}"
                 )));
             }
         };
-        // An error is an answer, too.
+        // An error is a response, too.
         self.close(begun, answer.as_ref().err());
         answer
     }
 
-    /// Waits until another call of the store may be made.
+    /// Waits until another store call may be made.
     ///
     /// # Errors
     /// If the wait takes too long.
@@ -98,7 +98,7 @@ impl Breaker {
             // The semaphore is never closed.
             turn = self.calls.acquire() => Ok(turn.ok()),
             () = async { sleep(MAX_QUEUED).await } => Err(Error::timeout(format!(
-                "the store is too slow for what it is asked: a call has waited for {MAX_QUEUED:?}"
+                "store is overloaded: a call was queued for {MAX_QUEUED:?}"
             ))),
         }
     }
@@ -113,10 +113,10 @@ impl Breaker {
         let now = Instant::now();
         if now < reopens {
             return Err(Error::timeout(
-                "the store has not answered lately, and is not asked now",
+                "store is unavailable: a recent call timed out",
             ));
         }
-        // This call tries the store; others fail until it has ended.
+        // This call probes the store; others fail until it has ended.
         state.reopens = Some(now + PATIENCE);
         Ok(())
     }
@@ -130,7 +130,8 @@ impl Breaker {
         drop(state);
         tracing::warn!(
             store,
-            "a store does not answer, and is not asked for {PAUSE:?}"
+            pause = ?PAUSE,
+            "store is unavailable; pausing calls to it"
         );
     }
 
@@ -144,7 +145,7 @@ impl Breaker {
         let was_open = state.reopens.take().is_some();
         drop(state);
         if was_open {
-            tracing::info!(store, "a store answers again");
+            tracing::info!(store, "store is available again");
         }
     }
 }
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_at_once_is_not_late_for_others() {
+    async fn concurrent_burst_is_not_mistaken_for_a_hang() {
         let breaker = Breaker::new("events");
         let store = Semaphore::new(1);
         let answer = async || {
@@ -184,6 +185,6 @@ mod tests {
         let answers = join_all((0..4000).map(|_| breaker.call(answer()))).await;
         let late = answers.into_iter().find_map(Result::err);
         let late = late.unwrap().to_string();
-        assert!(late.contains("too slow"), "{late}");
+        assert!(late.contains("overloaded"), "{late}");
     }
 }

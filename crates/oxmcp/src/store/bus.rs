@@ -1,4 +1,4 @@
-//! Trait of the bus between nodes.
+//! The trait of the bus between nodes.
 
 use std::{future::Future, sync::Arc};
 
@@ -7,19 +7,18 @@ use futures_core::stream::BoxStream;
 
 use crate::error::Result;
 
-/// Carries messages between the nodes of a server: that a session has changed or ended, cancellations and progress that arrived
-/// at another node than the one that serves the request, and changes of lists and resources.
+/// Carries messages between the nodes of a server: changes and ends of sessions, changes of lists and resources, and
+/// cancellations and progress that arrive at a different node than the one that serves the request.
 ///
-/// A message is delivered at most once, and may be lost: the subscription then [reports it](Delivery::Missed), and the node
-/// checks all of its state again. The messages of one publisher on one topic are delivered in their order. A node also receives
-/// its own messages. Messages contain data of clients and servers, so everything with read access to the bus can read these
-/// data.
+/// A message is delivered at most once. If messages are lost, the subscription [reports it](Delivery::Missed), and the node
+/// checks all of its state again. The messages of one publisher on one topic are delivered in order. A node also receives its
+/// own messages. Messages contain data of clients and servers, which anything with read access to the bus can read.
 ///
 /// # Implementing a bus
-/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::bus_contract). The SDK gives up
-/// each call after two seconds. A node subscribes to one topic for sessions and one for changes, whose names consist of
-/// letters, digits, `.` and `-`, and has one subscription to each at a time. A message has some hundred bytes, and at most a
-/// little more than [`HttpLimits::max_body_bytes`](crate::HttpLimits).
+/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::bus_contract). Each call times
+/// out after two seconds. A node subscribes to one topic for sessions and one for changes, with one subscription to each at a
+/// time. Names of topics consist of letters, digits, `.` and `-`. A message has some hundred bytes, and at most a little more
+/// than [`HttpLimits::max_body_bytes`](crate::HttpLimits).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -38,17 +37,17 @@ pub trait Bus: Send + Sync + 'static {
     /// Publishes a message to all subscribers of a topic.
     ///
     /// # Errors
-    /// If some subscribers did not, or may not, receive the message.
+    /// If some subscribers may not receive the message.
     ///
     /// # Cancel safety
     /// If the future is dropped before it returns, the message may or may not have been published.
     fn publish(&self, topic: &str, message: Bytes) -> impl Future<Output = Result<()>> + Send;
 
-    /// Subscribes to topics: messages that are published after this returns are delivered, or reported as missed. The stream
-    /// ends if no more messages can arrive; its subscriber then subscribes again, and treats it as [`Delivery::Missed`].
+    /// Subscribes to topics. Messages that are published after this returns are delivered, or reported as missed. The stream
+    /// ends if no more messages can arrive; its subscriber then subscribes again, and treats this as [`Delivery::Missed`].
     ///
-    /// The queue of a subscriber is bounded: if the subscriber is too slow, or a connection was lost, the subscription reports
-    /// that messages were missed.
+    /// The queue of a subscriber is bounded. If the subscriber is too slow, or a connection was lost, the subscription reports
+    /// missed messages.
     ///
     /// # Errors
     /// If the bus cannot be reached.
@@ -82,6 +81,6 @@ pub enum Delivery {
         /// The message.
         message: Bytes,
     },
-    /// Any number of messages, of any of the topics, may have been lost before those that follow.
+    /// Messages were possibly lost: any number, of any of the topics, before those that follow.
     Missed,
 }

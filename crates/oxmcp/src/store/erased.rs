@@ -1,5 +1,5 @@
-//! Object-safe forms of the store traits. Each call except for waits has a time-out: a store whose database has become
-//! unreachable often never answers, and requests and the ends of sessions wait for it.
+//! Object-safe forms of the store traits. Each call except for waits has a timeout: a store whose database has become
+//! unreachable often never responds, and requests and the ends of sessions wait for it.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,4 @@
-//! Store of the events that were sent on the streams of legacy sessions: the trait, the batches of events, and the event ids on
-//! the wire.
+//! The store of events that were sent on the streams of legacy sessions: the trait, event batches, and event IDs on the wire.
 
 use std::{fmt, future::Future, ops::Range, sync::Arc, time::Duration};
 
@@ -7,27 +6,27 @@ use bytes::Bytes;
 
 use crate::error::Result;
 
-/// Stores the events that were sent on the streams of legacy sessions, so that a client that lost its connection gets the rest,
-/// from any node.
+/// Stores the events that were sent on the streams of legacy sessions, so that a client that lost its connection can resume at
+/// any node.
 ///
-/// A session has streams: one for each request that is answered by a stream, and one for messages that belong to no request.
-/// The events of a stream are counted from 1, without gaps. Names of streams are scoped by session: the same name in two
-/// sessions denotes two streams, and events of one session are never returned for another. Names of sessions are secrets of
-/// their clients: store streams under [a hash](super::hashed()) of them. The names of streams that the endpoint uses are 64
-/// letters, digits and hyphens at most.
+/// A session has a stream for each request that is answered by one, and one for messages that belong to no request. The events
+/// of a stream are numbered from 1, without gaps. Names of streams are scoped by session: the same name in two sessions denotes
+/// two streams, and events of one session are never returned for another. Session names are secrets of their clients: store
+/// streams under [a hash](super::hashed()) of them. The stream names that the endpoint uses are at most 64 letters, digits and
+/// hyphens.
 ///
-/// A store may evict events, a session's oldest first, and must then report it in [`after`](Self::after). It need not keep
-/// anything once the session is forgotten. Several handles to one store may be in use at once: once a call on one has returned,
-/// its effect is visible to all.
+/// A store may evict events, a session's oldest first, and must then report it in [`after`](Self::after). It may drop
+/// everything once the session is forgotten. Several handles to one store may be in use at once: when a call on one has
+/// returned, its effect is visible to all.
 ///
-/// A stream has an epoch, 0 at first, which increases with each [lease](Lease) that is claimed. The node that writes a stream
-/// holds a lease, and renews it while there is nothing to write. Another node that sees the lease expire claims the next one,
-/// and from then on the store refuses writes under the previous lease, however late they arrive.
+/// A stream has an epoch, 0 at first, which increases with each claimed [lease](Lease). The node that writes a stream holds a
+/// lease, and renews it while there is nothing to write. When the lease expires, another node can claim the next one. From then
+/// on the store refuses writes under the previous lease, however late they arrive.
 /// See [resumability](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 ///
 /// # Implementing a store
-/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::event_store_contract). The
-/// endpoint gives up each call, except for [`watch`](Self::watch), after two seconds.
+/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::event_store_contract). Each
+/// call except [`watch`](Self::watch) times out after two seconds.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -74,31 +73,28 @@ use crate::error::Result;
 /// # }
 /// ```
 pub trait EventStore: Send + Sync + 'static {
-    /// Adds events to a stream, in their order. The stream begins with its first event. Returns the indexes of the events: 1
-    /// for the first of the stream, and one more for each that follows. If some events cannot be kept, only the indexes of
-    /// those before the first of them are returned. Concurrent calls get distinct indexes, and the events of one call that were
-    /// kept are contiguous.
+    /// Appends events to a stream, in order, and returns their indexes. The stream begins with its first event, which has index
+    /// 1, and each further event has the next index. If some events cannot be kept, only the indexes before the first of those
+    /// are returned. Concurrent calls get distinct indexes, and the kept events of one call are contiguous.
     ///
-    /// The data of each event is one message as JSON. It may be empty: such an event only gives the client an index to begin
-    /// with, and is kept like all others. A write without events begins no stream.
+    /// The data of each event is one message as JSON. It may be empty: such an event only gives the client an index to start
+    /// from, and is kept like all others. A write without events does not begin a stream.
     ///
     /// Returns `None`, and keeps nothing, if the epoch of the write's lease is smaller than that of the stream. A lease with
-    /// the same or a greater epoch becomes the lease of the stream from now on, even if it has expired, and also if the stream
-    /// begins with this write. A write without a lease is always allowed.
+    /// the same or a greater epoch becomes the lease of the stream, even if it has expired, and also if the stream begins with
+    /// this write. A write without a lease is always allowed.
     ///
-    /// If [`ends`](StreamWrite::ends) is set, and all events were kept, the stream ends with them: no more will follow. Its
-    /// events are kept, for a client that lost the last of them. Ending a stream that does not exist, or has ended already, has
-    /// no effect.
+    /// If [`ends`](StreamWrite::ends) is set and all events were kept, the stream ends with them. Its events are kept, for a
+    /// client that lost the last of them. Ending a stream that does not exist or has already ended has no effect.
     ///
     /// # Errors
-    /// If not even the first event can be kept, or the stream has ended: the events are then added one by one, since not all of
-    /// them need be refused; the client gets an event that is not kept without an id, and cannot request it again. If it is not
-    /// known whether they were kept, as after [`Error::network`](crate::Error::network),
-    /// [`Error::closed`](crate::Error::closed), an [I/O error](std::io::Error) or two seconds, they are sent without ids, and
-    /// not added again.
+    /// If not even the first event can be kept, or the stream has ended. The caller then retries the events one by one, and
+    /// sends those that are not kept without an ID, so that the client cannot request them again. If it is unknown whether the
+    /// events were kept, as after [`Error::network`](crate::Error::network), [`Error::closed`](crate::Error::closed), an [I/O
+    /// error](std::io::Error) or two seconds, they are sent without IDs, and not added again.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it returns, some of the events may have been added: the first ones.
+    /// If the future is dropped before it returns, some of the first events may have been added.
     fn append(
         &self,
         session: &str,
@@ -106,7 +102,7 @@ pub trait EventStore: Send + Sync + 'static {
         write: StreamWrite,
     ) -> impl Future<Output = Result<Option<Vec<u64>>>> + Send;
 
-    /// Returns the events of a stream after the one with this index, in order, at most `max` of them. Index 0 stands for all.
+    /// Returns the events of a stream after this index, in order, at most `max` of them. Index 0 means from the start.
     ///
     /// Returns [`Replay::Lost`] if any of them is no longer kept, or if there is no such stream, session or index.
     ///
@@ -123,9 +119,8 @@ pub trait EventStore: Send + Sync + 'static {
         max: usize,
     ) -> impl Future<Output = Result<Replay>> + Send;
 
-    /// Waits until a stream has an event after this index, has ended, or does not exist; or until it is [claimed](Self::claim).
-    /// It may return early, at any time: the caller then calls [`after`](Self::after), and waits again. It may wait for as long
-    /// as nothing happens.
+    /// Waits until a stream has an event after this index, has ended, does not exist, or is [claimed](Self::claim). It may
+    /// return early: the caller then calls [`after`](Self::after), and waits again. It may wait for as long as nothing happens.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -140,14 +135,14 @@ pub trait EventStore: Send + Sync + 'static {
     ) -> impl Future<Output = Result<()>> + Send;
 
     /// Leases a stream to the caller for this time, by the store's own clock. Returns the epoch of the lease, which is greater
-    /// than that of any lease before it and becomes the stream's. Returns `None` if another lease holds, unless it is
-    /// [taken](Claim::Take), and if the stream has ended. A stream that does not exist is created, without events.
+    /// than that of every earlier lease and becomes the stream's. Returns `None` if the stream has ended, or if another lease
+    /// is valid, unless it is [taken](Claim::Take). A stream that does not exist is created, without events.
     ///
     /// # Errors
     /// If the store cannot be reached.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it returns, the stream may be leased without a holder until the lease has expired.
+    /// If the future is dropped before it returns, the stream may be leased without a holder until the lease expires.
     fn claim(
         &self,
         session: &str,
@@ -156,8 +151,8 @@ pub trait EventStore: Send + Sync + 'static {
         lasts: Duration,
     ) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Sets the expiry of the lease of this epoch to this time from now, even if it has expired. Returns whether it is the
-    /// stream's newest, and the stream has not ended.
+    /// Renews the lease of this epoch for this time from now, even if it has expired. Returns whether it is the stream's newest
+    /// lease and the stream has not ended.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -240,7 +235,7 @@ impl<S: EventStore> EventStore for Arc<S> {
 pub struct StreamWrite {
     /// The events that are added.
     pub events: EventBatch,
-    /// The lease of the writer. `None` for a write that needs no lease.
+    /// The lease of the writer. `None` for a write without a lease.
     pub lease: Option<Lease>,
     /// Whether the stream ends with these events.
     pub ends: bool,
@@ -271,14 +266,14 @@ impl StreamWrite {
     }
 }
 
-/// The lease of a stream: its holder writes the stream, or reads it for a client.
+/// The lease of a stream, whose holder writes the stream, or reads it for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
-    /// The epoch of the lease: a later lease of the stream has a greater epoch. A new stream whose name no other node can know
-    /// is written under epoch 1 at once, and need not be claimed.
+    /// The epoch of the lease: later leases of the stream have greater epochs. A new stream whose name no other node can know
+    /// is written under epoch 1 right away, and need not be claimed.
     pub epoch: u64,
-    /// The time for which it holds, from when the store receives it.
+    /// The duration of the lease, from when the store receives it.
     pub lasts: Duration,
 }
 
@@ -290,16 +285,13 @@ impl Lease {
     }
 }
 
-/// The way in which a stream is [claimed](EventStore::claim).
+/// The way to [claim](EventStore::claim) a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a store that does not know one would do the wrong thing"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a store must handle every variant")]
 pub enum Claim {
-    /// Only if no lease of the stream holds.
+    /// Only if no lease of the stream is valid.
     IfFree,
-    /// Even if another lease holds: its holder is notified by [`EventStore::watch`], and its writes are refused from now on.
+    /// Even if another lease is valid: [`EventStore::watch`] notifies its holder, whose writes are refused from now on.
     Take,
 }
 
@@ -311,14 +303,14 @@ pub enum Replay {
     Events {
         /// The data of the events.
         events: Vec<Bytes>,
-        /// Whether the stream has ended with the last of them: no more will follow. Never true if `max` excluded some.
+        /// Whether the stream ended with the last of them. Never true if `max` excluded some.
         ended: bool,
     },
     /// Some of the events that follow are no longer kept, or never existed.
     Lost,
 }
 
-/// Events that are added to a stream together, by [`EventStore::append`]: one or many, whose data lie in one buffer.
+/// One or more events that [`EventStore::append`] adds to a stream together, in one buffer.
 ///
 /// ```
 /// use oxmcp::store::EventBatch;
@@ -345,19 +337,19 @@ impl EventBatch {
         }
     }
 
-    /// The number of events.
+    /// Returns the number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no events.
+    /// Returns whether there are no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The data of each event, in order. They share the memory of the batch.
+    /// Returns the data of each event, in order. They share the memory of the batch.
     pub fn iter(&self) -> impl Iterator<Item = Bytes> {
         (0..self.len()).map(|position| self.get(position))
     }
@@ -409,10 +401,10 @@ impl<T: AsRef<[u8]>> FromIterator<T> for EventBatch {
 /// The maximum length of the name of a stream.
 const MAX_STREAM: usize = 64;
 
-/// The id of an event: the name of its stream in the session, and its index there. On the wire it is `<stream>_<index>`, in the
+/// The ID of an event: the name of its stream in the session, and its index there. On the wire it is `<stream>_<index>`, in the
 /// `id` of an event and in `Last-Event-ID`.
 ///
-/// It does not contain the session: an id of another session names a stream that does not exist.
+/// It does not contain the session: an ID from another session names a stream that does not exist.
 ///
 /// ```
 /// use oxmcp::store::EventId;
@@ -429,14 +421,14 @@ pub struct EventId<'a> {
 }
 
 impl<'a> EventId<'a> {
-    /// Creates the id of an event. `None` if the stream or the index is not valid: streams are named by letters, digits and
-    /// hyphens, 64 at most, and the index of the first event is 1.
+    /// Creates the ID of an event. `None` if the stream or the index is invalid: names of streams have at most 64 letters,
+    /// digits and hyphens, and the first index is 1.
     #[must_use]
     pub fn new(stream: &'a str, index: u64) -> Option<Self> {
         (is_name(stream) && index > 0).then_some(Self { stream, index })
     }
 
-    /// Parses an id. `None` for every text that [`Display`](fmt::Display) never writes.
+    /// Parses an ID. `None` for any text that [`Display`](fmt::Display) never writes.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let (stream, digits) = text.split_once('_')?;
@@ -447,13 +439,13 @@ impl<'a> EventId<'a> {
         Self::new(stream, digits.parse().ok()?)
     }
 
-    /// The id of another event of the same stream.
+    /// The ID of another event of the same stream.
     #[cfg(feature = "http-server")]
     pub(crate) fn with_index(self, index: u64) -> Option<Self> {
         (index > 0).then_some(Self { index, ..self })
     }
 
-    /// Appends the id in the form of the wire.
+    /// Appends the ID in wire form.
     #[cfg(feature = "http-server")]
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.stream.as_bytes());
@@ -461,13 +453,13 @@ impl<'a> EventId<'a> {
         out.extend_from_slice(itoa::Buffer::new().format(self.index).as_bytes());
     }
 
-    /// The name of the stream.
+    /// Returns the name of the stream.
     #[must_use]
     pub fn stream(&self) -> &'a str {
         self.stream
     }
 
-    /// The index of the event in the stream, from 1.
+    /// Returns the index of the event in the stream, from 1.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.index
@@ -496,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn one_event_is_not_copied() {
+    fn single_event_is_not_copied() {
         let one = Bytes::from(vec![b'x'; 100]);
         let batch = EventBatch::from(one.clone());
         assert_eq!(data(&batch)[0].as_ptr(), one.as_ptr());
@@ -507,21 +499,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_collected_is_there(texts in proptest::collection::vec("(?s).{0,4}", 0..5)) {
+        fn collected_events_are_all_present(texts in proptest::collection::vec("(?s).{0,4}", 0..5)) {
             let batch: EventBatch = texts.iter().collect();
             prop_assert_eq!(data(&batch), texts);
         }
 
         #[cfg(feature = "http-server")]
         #[test]
-        fn lines_are_events(texts in proptest::collection::vec("[^\n]{0,4}", 0..5)) {
+        fn each_line_becomes_an_event(texts in proptest::collection::vec("[^\n]{0,4}", 0..5)) {
             let lines: String = texts.iter().map(|text| format!("{text}\n")).collect();
             prop_assert_eq!(data(&EventBatch::of_lines(lines.as_bytes())), texts);
         }
     }
 
+    // Attack: input that two readers read differently.
     #[test]
-    fn attack_16_only_what_is_written_is_read() {
+    fn only_written_event_ids_are_readable() {
         let long = format!("{}_1", "a".repeat(MAX_STREAM + 1));
         let wrong = [
             "",
@@ -552,7 +545,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(stream in "[A-Za-z0-9-]{1,64}", index in 1..u64::MAX) {
+        fn written_ids_read_back(stream in "[A-Za-z0-9-]{1,64}", index in 1..u64::MAX) {
             let id = EventId::new(&stream, index).unwrap();
             let text = id.to_string();
             prop_assert_eq!(EventId::parse(&text), Some(id));
@@ -568,7 +561,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written_the_same(text in "[a-c_0-3]{0,8}") {
+        fn ids_read_are_written_the_same(text in "[a-c_0-3]{0,8}") {
             if let Some(id) = EventId::parse(&text) {
                 prop_assert_eq!(id.to_string(), text);
             }

@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-/// Hashes the id of a session or the name of a principal, to 32 hexadecimal digits: the first half of SHA-256. Stores use it as
-/// a key, so that the keys, if they become visible in a log or by a command, give no access to sessions.
+/// Hashes the ID of a session or the name of a principal, to 32 hexadecimal digits: the first half of SHA-256. Stores use it as
+/// a key, so that a key that becomes visible in a log or a command gives no access to the session.
 ///
 /// ```
 /// use oxmcp::store::hashed;

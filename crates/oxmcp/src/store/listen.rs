@@ -1,4 +1,4 @@
-//! Listener of a bus: a subscription to a topic, which is renewed when it ends.
+//! The listener of a bus: a subscription to a topic, which is renewed when it ends.
 
 use std::{future::poll_fn, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::logged::Logged;
 /// The pause before a node subscribes again.
 const RESUBSCRIBE: Duration = Duration::from_secs(1);
 
-/// Passes the deliveries of a topic to a listener, until `upgrade` returns `None`. Each subscription begins with
+/// Passes the deliveries of a topic to a listener until `upgrade` returns `None`. Each subscription begins with
 /// [`Delivery::Missed`].
 pub(crate) async fn listen<T>(
     bus: Arc<dyn AnyBus>,
@@ -36,7 +36,7 @@ pub(crate) async fn listen<T>(
             }
             Err(error) => {
                 drop(listener);
-                tracing::warn!(topic, error = %Logged(&error), "other nodes are not heard: the bus fails");
+                tracing::warn!(topic, error = %Logged(&error), "could not subscribe to the bus; messages of other nodes are missed");
             }
         }
         sleep(RESUBSCRIBE).await;

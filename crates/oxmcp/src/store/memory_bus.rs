@@ -1,4 +1,4 @@
-//! Bus in memory, with bounded queues.
+//! A bus in memory, with bounded queues.
 
 use std::{
     collections::VecDeque,
@@ -14,10 +14,10 @@ use futures_core::{Stream, stream::BoxStream};
 use super::bus::{Bus, Delivery};
 use crate::{error::Result, sync::Mutex};
 
-/// A [`Bus`] in the memory of this process: for tests, and for several endpoints in one process, as an `Arc`.
+/// A [`Bus`] in the memory of this process, for tests, and for several endpoints in one process (as an `Arc`).
 ///
-/// The queue of each subscriber is bounded. If it overflows, all of its messages are dropped, and the subscriber is told that
-/// it has missed messages.
+/// The queue of each subscriber is bounded. If it overflows, all of its messages are dropped, and the subscriber is notified
+/// that it missed some.
 ///
 /// ```
 /// use oxmcp::store::MemoryBus;
@@ -45,7 +45,7 @@ struct Queue {
 }
 
 impl MemoryBus {
-    /// A bus with the default bounds.
+    /// Creates a bus with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl MemoryBus {
         self
     }
 
-    /// Sets the maximum number of bytes in the queue of a subscriber. Default: 16 MiB, some large results.
+    /// Sets the maximum number of bytes in the queue of a subscriber. Default: 16 MiB, enough for some large results.
     #[must_use]
     pub fn max_waiting_bytes(mut self, bytes: usize) -> Self {
         self.max_waiting_bytes = bytes;

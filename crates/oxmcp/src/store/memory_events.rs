@@ -1,4 +1,4 @@
-//! Store of events in memory, bounded by size and age.
+//! A store of events in memory, bounded by size and age.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -21,11 +21,11 @@ use crate::{
 /// The longest time between two sweeps for events that are too old.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// An [`EventStore`] in the memory of this process. It is the default of an endpoint.
+/// An [`EventStore`] in the memory of this process, the default of an endpoint.
 ///
-/// It is bounded by size and by age, for each stream, each session and in total. A session that sends much loses its own oldest
-/// events, and never evicts those of sessions that hold less. A stream that has not ended is forgotten once nothing was added
-/// to it for a day; if it continues later, so do its indexes, but possibly with a gap.
+/// It is bounded by size and age: per stream, per session and in total. A session that sends much loses its own oldest events,
+/// and never evicts those of sessions that hold less. An open stream is forgotten after a day without additions; if it
+/// continues later, so do its indexes, but possibly with a gap.
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,7 +43,7 @@ pub struct MemoryEventStore {
 #[derive(Default)]
 struct State {
     sessions: HashMap<Arc<str>, SessionStreams>,
-    /// The sessions ordered by the bytes that they hold and by their numbers.
+    /// The sessions, ordered by the bytes that they hold and by their numbers.
     by_bytes: BTreeMap<(usize, u64), Arc<str>>,
     /// The number of the next session.
     next: u64,
@@ -55,7 +55,7 @@ struct State {
 }
 
 impl MemoryEventStore {
-    /// An empty store with the default bounds.
+    /// Creates an empty store with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -65,7 +65,7 @@ impl MemoryEventStore {
         }
     }
 
-    /// Sets the maximum number of bytes of all sessions together. Beyond it the session that holds the most loses its oldest
+    /// Sets the maximum number of bytes of all sessions together. Beyond it, the session that holds the most loses its oldest
     /// events. Default: 64 MiB.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
@@ -73,7 +73,7 @@ impl MemoryEventStore {
         self
     }
 
-    /// Sets the maximum number of bytes of one session. Default: 8 MiB, two full streams.
+    /// Sets the maximum number of bytes of one session. Default: 8 MiB, enough for two full streams.
     #[must_use]
     pub fn max_session_bytes(mut self, bytes: usize) -> Self {
         self.bounds.session_bytes = bytes;
@@ -94,23 +94,23 @@ impl MemoryEventStore {
         self
     }
 
-    /// Sets the maximum number of streams of one session, including those that have ended and can still be replayed; the oldest
-    /// of these are evicted for new ones. Default: 1024, the default limit of requests in flight.
+    /// Sets the maximum number of streams of one session, including ended ones that can still be replayed. The oldest of those
+    /// are evicted for new streams. Default: 1024, the default limit of requests in flight.
     #[must_use]
     pub fn max_streams(mut self, streams: usize) -> Self {
         self.bounds.streams = streams;
         self
     }
 
-    /// Sets how long events are kept. Default: 5 minutes: a client that lost a connection usually reconnects within seconds, or
-    /// after so long that the events no longer matter.
+    /// Sets how long events are kept. Default: 5 minutes, because a client that lost a connection usually reconnects within
+    /// seconds, or so late that the events no longer matter.
     #[must_use]
     pub fn max_age(mut self, age: Duration) -> Self {
         self.bounds.age = age;
         self
     }
 
-    /// Writes to a stream, all or nothing. Returns the index of its last event; `None` if the lease is not the newest.
+    /// Writes to a stream, all or nothing. Returns the index of its last event. `None` if the lease is not the newest.
     fn write(&self, session: &str, stream: &str, write: StreamWrite) -> Result<Option<u64>> {
         self.begin(session, |session, now| {
             session.write(stream, write, now, &self.bounds)
@@ -133,7 +133,7 @@ impl MemoryEventStore {
             change(session, now)
         });
         state.make_room(self.max_bytes);
-        changed.unwrap_or_else(|| Err(Error::internal("the session is gone")))
+        changed.unwrap_or_else(|| Err(Error::internal("session not found")))
     }
 }
 
@@ -155,7 +155,7 @@ impl State {
         Some(result)
     }
 
-    /// Registers a session, unless it is there.
+    /// Registers a session, if it is new.
     fn open(&mut self, name: &str) {
         if self.sessions.contains_key(name) {
             return;
@@ -170,7 +170,7 @@ impl State {
         self.sessions.insert(name, session);
     }
 
-    /// Drops the oldest events of the session that holds the most, repeatedly, until the total is within the bound.
+    /// Drops the oldest events of the session that holds the most, repeatedly, until the total is within the limit.
     fn make_room(&mut self, max_bytes: usize) {
         while self.bytes > max_bytes {
             let Some((_, name)) = self.by_bytes.last_key_value() else {
@@ -251,7 +251,7 @@ impl EventStore for MemoryEventStore {
             };
             stream.waiters.wait()
         };
-        // It is woken by every change from here on, even if it is not polled yet.
+        // Every change from here on wakes it, even before its first poll.
         waker.await;
         Ok(())
     }
@@ -310,11 +310,11 @@ impl fmt::Debug for MemoryEventStore {
 
 /// The memory of an event in addition to its data, in bytes.
 const EVENT_COST: usize = 64;
-/// The time for which a stream that has not ended is kept without additions. The stream may belong to a call that takes so
-/// long, or to a client with no messages; but the streams of a session that continues at another node are never ended.
+/// The time for which an open stream is kept without additions. It may belong to a call that takes so long, or to an idle
+/// client. But the streams of a session that continues at another node are never ended.
 const MAX_STREAM_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Bounds of one session.
+/// The limits of one session.
 struct Bounds {
     session_bytes: usize,
     stream_bytes: usize,
@@ -391,8 +391,8 @@ impl SessionStreams {
         self.forgotten
     }
 
-    /// Makes streams that begin from here on count from after this index, as if earlier events had been dropped: each may be a
-    /// stream that was forgotten, and no index may be used for two events.
+    /// Makes new streams count from after this index, as if earlier events had been dropped: each may be a forgotten stream,
+    /// and no index may be used for two events.
     fn count_after(&mut self, forgotten: u64) {
         self.forgotten = self.forgotten.max(forgotten);
     }
@@ -411,9 +411,7 @@ impl SessionStreams {
             return Ok(None);
         }
         if entry.ended && !write.events.is_empty() {
-            return Err(Error::misuse(
-                "the stream has ended, and takes no more events",
-            ));
+            return Err(Error::misuse("cannot add events: the stream has ended"));
         }
         if let Some(Lease { epoch, lasts }) = write.lease {
             entry.epoch = epoch;
@@ -477,11 +475,11 @@ impl SessionStreams {
         let entry = self.streams.get_mut(stream);
         entry
             .map(|it| &mut **it)
-            .ok_or_else(|| Error::internal("the stream is gone"))
+            .ok_or_else(|| Error::internal("stream not found"))
     }
 
-    /// Makes room for a stream. Streams that have not ended must be kept, since their indexes would restart otherwise; those
-    /// that have ended can be evicted.
+    /// Makes space for a stream. Open streams must be kept, because their indexes would restart otherwise; ended ones can be
+    /// evicted.
     fn make_room_for(&mut self, stream: &str, max: usize) -> Result<()> {
         if self.streams.len() < max || self.streams.contains_key(stream) {
             return Ok(());
@@ -490,7 +488,7 @@ impl SessionStreams {
         let oldest = ended.min_by_key(|(_, stream)| stream.newest);
         let Some(name) = oldest.map(|(name, _)| name.clone()) else {
             return Err(Error::limit(format!(
-                "the session has {max} streams that have not ended; raise max_streams of the event store"
+                "too many open streams: the session has {max}; raise `max_streams` of the event store"
             )));
         };
         if let Some(stream) = self.streams.remove(&name) {
@@ -499,7 +497,7 @@ impl SessionStreams {
         Ok(())
     }
 
-    /// Drops the oldest event of all streams, with those that were added together with it. Returns false if there is none.
+    /// Drops the oldest event of all streams, and those that were added together with it. Returns false if there is none.
     fn drop_oldest(&mut self) -> bool {
         let holding = self.streams.iter_mut().filter_map(|(name, stream)| {
             let number = stream.additions.front()?.number;
@@ -516,7 +514,7 @@ impl SessionStreams {
         true
     }
 
-    /// Drops events older than `age`, and streams without events that have ended, or that have been silent for too long.
+    /// Drops events older than `age`, and streams without events that have ended or have been silent for too long.
     fn expire(&mut self, now: Instant, age: Duration) {
         let max_idle = age.max(MAX_STREAM_IDLE);
         let (mut freed, mut forgotten) = (0, self.forgotten);
@@ -583,7 +581,7 @@ impl Stream {
         }
     }
 
-    /// Drops the oldest event, with those that were added together with it. Returns the number of bytes that this frees.
+    /// Drops the oldest event, and those that were added together with it. Returns the number of freed bytes.
     fn drop_addition(&mut self) -> usize {
         let Some(oldest) = self.additions.pop_front() else {
             return 0;

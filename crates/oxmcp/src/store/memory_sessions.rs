@@ -1,4 +1,4 @@
-//! Store of sessions in memory, bounded by count and size.
+//! A store of sessions in memory, bounded by count and size.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map},
@@ -15,10 +15,9 @@ use crate::{
     sync::Mutex,
 };
 
-/// A [`SessionStore`] in the memory of this process: for tests, and for several endpoints in one process, as an `Arc`. It does
-/// not outlive the process.
+/// A [`SessionStore`] in the memory of this process, for tests, and for several endpoints in one process (as an `Arc`).
 ///
-/// It is bounded by count and by size; records expire when their time is over.
+/// It is bounded by count and size, and its records expire. It does not outlive the process.
 ///
 /// ```
 /// use oxmcp::store::MemorySessionStore;
@@ -35,7 +34,7 @@ pub struct MemorySessionStore {
 #[derive(Default)]
 struct State {
     sessions: HashMap<String, Entry>,
-    /// The ids, ordered by their expiry.
+    /// The IDs, ordered by their expiry.
     by_expiry: BTreeMap<(Instant, u64), String>,
     /// The number of sessions of each principal.
     by_principal: HashMap<String, usize>,
@@ -51,7 +50,7 @@ struct Entry {
 }
 
 impl MemorySessionStore {
-    /// An empty store with the default bounds.
+    /// Creates an empty store with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -61,15 +60,15 @@ impl MemorySessionStore {
         }
     }
 
-    /// Sets the maximum number of sessions; beyond it those that would expire first are evicted. Default: 10 000.
+    /// Sets the maximum number of sessions. Beyond it, those that would expire first are evicted. Default: 10 000.
     #[must_use]
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.max_sessions = sessions;
         self
     }
 
-    /// Sets the maximum size of a record in bytes; a change that would exceed it is refused. Default: 64 KiB, ten times the
-    /// usual information about a client and a hundred subscriptions.
+    /// Sets the maximum size of a record in bytes. A change that would exceed it is refused. Default: 64 KiB, ten times the
+    /// usual client metadata with a hundred subscriptions.
     #[must_use]
     pub fn max_record_bytes(mut self, bytes: usize) -> Self {
         self.max_record_bytes = bytes;
@@ -89,7 +88,7 @@ impl MemorySessionStore {
             return Ok(());
         }
         Err(Error::limit(format!(
-            "the record of the session has more than {} bytes; raise max_record_bytes of the session store",
+            "session record is too large: the limit is {} bytes; raise `max_record_bytes` of the session store",
             self.max_record_bytes
         )))
     }

@@ -1,8 +1,7 @@
-//! Stores of state that outlives a connection or a process: the events of streams, and the sessions of clients; and the bus
-//! between nodes.
+//! Stores for state that outlives a connection or a process: stream events and client sessions. Also the bus between nodes.
 //!
-//! By default the HTTP endpoint keeps both in memory, and has no bus. To let clients continue at another node than the one
-//! where they began, implement the traits with plain `async fn`s over a store that the nodes share.
+//! By default, the HTTP endpoint keeps both in memory, and has no bus. To let clients continue at another node, implement the
+//! traits with plain `async fn`s over a store that the nodes share.
 //!
 //! | trait | contents | implementation in memory |
 //! |---|---|---|
@@ -12,21 +11,13 @@
 //!
 //! [`testing::event_store_contract`](crate::testing::event_store_contract),
 //! [`testing::session_store_contract`](crate::testing::session_store_contract) and
-//! [`testing::bus_contract`](crate::testing::bus_contract) check an implementation against the contract of its trait. A store
-//! that has not answered a call within two seconds has failed: the call's future is dropped, and the store is not called for
-//! five seconds, and then by one call at a time until it answers. At most 256 calls of a store are in flight at once; others
-//! wait their turn, for ten seconds at most. Modern requests need neither store, since they have no sessions, and their streams
-//! are not resumed.
-
-// The files of this module:
-//
-// | `events`, `memory_events` | the trait of event stores, and the one in memory |
-// | `sessions`, `memory_sessions` | the trait of session stores, and the one in memory |
-// | `bus`, `memory_bus` | the trait of buses, and the one in memory |
-// | `listen` | a subscription to a bus that is renewed when it ends |
-// | `erased` | the object-safe forms of the traits, with a time-out for each call |
-// | `breaker` | that time-out, the pause after it, and the health of a store |
-// | `hashed` | hashes of secrets |
+//! [`testing::bus_contract`](crate::testing::bus_contract) check an implementation against the contract of its trait.
+//!
+//! A call that takes longer than two seconds fails, and its future is dropped. The store is then not called for five seconds,
+//! and after that by one call at a time until it responds. At most 256 calls of a store are in flight at once; others wait for
+//! ten seconds at most.
+//!
+//! Modern requests need neither store: they have no sessions, and their streams are not resumed.
 
 mod breaker;
 mod bus;

@@ -1,4 +1,4 @@
-//! Store of legacy sessions: the trait, and the record by which another node restores a session.
+//! The store of legacy sessions: the trait, and the record from which another node restores a session.
 
 use std::{
     future::Future,
@@ -12,24 +12,24 @@ use serde_json::value::RawValue;
 
 use crate::{debug::opaque_debug, error::Result};
 
-/// The time for which the id of a removed session cannot be created again.
+/// The time for which the ID of a removed session cannot be used again.
 pub const TOMBSTONE: Duration = Duration::from_secs(60);
 
 /// Stores the records of legacy sessions, so that another node, or the same program after a restart, can continue them.
 ///
-/// A record is created when its session opens, and then changed by one [`Setting`] at a time, since several nodes may have the
-/// session at once. It is loaded when a client names a session that a node does not have. Each change increments the version of
-/// the record, by which a node sees that others have changed it. Several handles to one store may be in use at once: once a
-/// call on one has returned, its effect is visible to all.
+/// A record is created when its session opens. It is then changed by one [`Setting`] at a time, because several nodes may have
+/// the session at once. A node loads it when a client names a session that the node does not have. Each change increments the
+/// version of the record, which shows a node that others have changed it. Several handles to one store may be in use at once:
+/// when a call on one has returned, its effect is visible to all.
 ///
-/// A record expires by the store's own clock, unless it is [touched](Self::touch). Ids of sessions are secrets of their
-/// clients: store records under [a hash](super::hashed()) of them. The endpoint only passes ids that are well formed: 32
-/// hexadecimal digits, or, if it was configured to make other ids, up to 200 visible ASCII characters.
+/// A record expires by the store's own clock, unless it is [touched](Self::touch). Session IDs are secrets of their clients:
+/// store records under [a hash](super::hashed()) of them. The endpoint only passes well-formed IDs: 32 hexadecimal digits or,
+/// if it was configured to create other IDs, up to 200 visible ASCII characters.
 /// See [session management](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
 ///
 /// # Implementing a store
-/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::session_store_contract). The
-/// endpoint gives up each call after two seconds. A record is JSON, by serde; [`SessionRecord::apply`] applies a change to a
+/// Implement the trait with plain `async fn`s, and check it with [the contract](crate::testing::session_store_contract). Each
+/// call times out after two seconds. A record serializes to JSON with serde; [`SessionRecord::apply`] applies a change to a
 /// whole record.
 ///
 /// ```
@@ -46,15 +46,15 @@ pub const TOMBSTONE: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 pub trait SessionStore: Send + Sync + 'static {
-    /// Stores the record of a new session for this time, by the store's own clock, in version 1, unless its principal has
-    /// `max_each` sessions, among all nodes, that were not removed and have not expired. Sessions without a principal are not
-    /// counted.
+    /// Stores the record of a new session for this time, by the store's own clock, with version 1. It is refused if its
+    /// principal already has `max_each` sessions on all nodes that were not removed and have not expired. Sessions without a
+    /// principal are not counted.
     ///
-    /// The bound also holds for concurrent calls. After a failure a session may be counted for a while after it has ended, but
-    /// the count must expire with the time that was set last; otherwise the sessions of a failed node would count forever.
+    /// The limit also holds for concurrent calls. After a failure, a session may be counted for a while after it has ended. But
+    /// the count must expire with the time that was set last, or the sessions of a failed node would count forever.
     ///
     /// # Errors
-    /// If it cannot be stored. The session continues at the node where it is, and at no other.
+    /// If it cannot be stored. The session then continues only at its current node.
     ///
     /// # Cancel safety
     /// If the future is dropped before it returns, the record may be stored, as a whole, or not.
@@ -66,38 +66,38 @@ pub trait SessionStore: Send + Sync + 'static {
         max_each: usize,
     ) -> impl Future<Output = Result<Creation>> + Send;
 
-    /// Loads the record of a session, with all changes since it was created; `None` if there is none, or if it is damaged, so that no
-    /// process will be able to read it.
+    /// Loads the record of a session, with all changes since it was created. `None` if there is none, or if it is damaged so
+    /// that no process will be able to read it.
     ///
     /// # Errors
-    /// If the store cannot be reached, or another process may be able to read the record. The client is then told to try again later, with 503; if there is no record, it is told
-    /// that its session has ended.
+    /// If the store cannot be reached, or if another process may be able to read the record. The client then gets 503, and
+    /// should retry later. Without a record, it learns that its session has ended.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
     fn load(&self, id: &str) -> impl Future<Output = Result<Option<StoredSession>>> + Send;
 
-    /// Applies one setting to a record, and leaves everything else as it is, even if other settings are applied concurrently.
-    /// Returns the new version of the record, one more than before; `None` if there is no record.
+    /// Applies one setting to a record, and leaves everything else unchanged, even if other settings are applied concurrently.
+    /// Returns the new version of the record, one more than before. `None` if there is no record.
     ///
     /// # Errors
-    /// If it cannot be stored. The session continues with the setting at the node where it is.
+    /// If it cannot be stored. The session then continues with the setting at its current node.
     ///
     /// # Cancel safety
     /// If the future is dropped before it returns, the setting may or may not have been applied.
     fn set(&self, id: &str, setting: Setting) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Sets the expiry of a record to this time from now. Returns its version, by which the caller sees whether other nodes
-    /// have changed it; `None` if the session was removed or has expired: then it has ended for the caller, too.
+    /// Sets the expiry of a record to this time from now. Returns its version, which shows whether other nodes have changed it.
+    /// `None` if the session was removed or has expired: then it has ended for the caller, too.
     ///
     /// # Errors
-    /// If the store cannot be reached. The session continues at the node where it is.
+    /// If the store cannot be reached. The session then continues at its current node.
     ///
     /// # Cancel safety
     /// If the future is dropped before it returns, the expiry may or may not have been changed.
     fn touch(&self, id: &str, lasts: Duration) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Removes the record of a session that has ended. For [a minute](TOMBSTONE) the store remembers that it has ended, even if
+    /// Removes the record of a session that has ended. The store remembers for [a minute](TOMBSTONE) that it has ended, even if
     /// there was no record.
     ///
     /// # Errors
@@ -140,25 +140,22 @@ impl<S: SessionStore> SessionStore for Arc<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "an endpoint must know what to tell its client"
+    reason = "an endpoint must handle every variant"
 )]
 pub enum Creation {
     /// The record was stored.
     Created,
-    /// There is a session with this id, or one was removed less than [a minute](TOMBSTONE) ago.
+    /// A session with this ID exists, or was removed less than [a minute](TOMBSTONE) ago.
     Exists,
     /// The principal has the maximum number of sessions.
     PrincipalFull,
-    /// The store has the maximum number of sessions. A store that evicts sessions to make room never returns this.
+    /// The store has the maximum number of sessions. A store that evicts sessions instead never returns this.
     Full,
 }
 
 /// A change of the record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a store that does not know one would do the wrong thing"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a store must handle every variant")]
 pub enum Setting {
     /// The client has sent `notifications/initialized`.
     Initialized,
@@ -188,11 +185,11 @@ impl StoredSession {
     }
 }
 
-/// The data by which another node can continue a legacy session: the params of `initialize`, and what the client has set since.
-/// Serialize it as JSON.
+/// The data from which another node can continue a legacy session: the params of `initialize`, and the client's settings since
+/// then. Serialize it as JSON.
 ///
-/// It contains the version of its format, so that a release that cannot read a record fails to, instead of continuing with half
-/// of it.
+/// It contains the version of its format, so that a release that does not know the format fails to read it, rather than
+/// continue with half of it.
 ///
 /// ```
 /// use oxmcp::{Revision, store::SessionRecord};
@@ -208,7 +205,8 @@ impl StoredSession {
 #[non_exhaustive]
 pub struct SessionRecord {
     version: Version,
-    /// The name of the principal that opened the session, and that alone may use it. `None` if its requests have no principal.
+    /// The name of the principal that opened the session, and that is the only one to use it. `None` if its requests have no
+    /// principal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     /// The params of `initialize`, as the client sent them.
@@ -265,7 +263,7 @@ impl SessionRecord {
     }
 }
 
-// The output omits the client's own data.
+// The output omits the client's data.
 opaque_debug!(SessionRecord, |it| {
     revision: it.revision,
     initialized: it.initialized,
@@ -292,7 +290,7 @@ impl<'de> Deserialize<'de> for Version {
         match u32::deserialize(deserializer)? {
             Self::NUMBER => Ok(Self),
             other => Err(de::Error::custom(format!(
-                "the record is of version {other}, and this release reads version {}",
+                "unsupported record version {other}; this release reads version {}",
                 Self::NUMBER
             ))),
         }

@@ -33,9 +33,9 @@ use crate::{
 
 /// The maximum number of attempts to change a task that other processes change at the same time.
 const MAX_TRIES: usize = 100;
-/// The duration of the lease of a task. The process that runs the task renews the lease in time.
+/// The duration of a task's lease. The process that runs the task renews it in time.
 pub(super) const LEASE: Duration = Duration::from_secs(15);
-/// The shortest TTL that a client can ask for. While a task works, its record is rewritten whenever half of its TTL has passed.
+/// The shortest TTL that a client can request. While a task works, its record is rewritten whenever half of its TTL has passed.
 const MIN_TTL: Duration = Duration::from_secs(10);
 /// The longest time that a task is kept, even if it works for longer.
 pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -44,7 +44,7 @@ pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone)]
 pub struct Tasks {
     store: Arc<dyn AnyTaskStore>,
-    /// Whether the store is the default one, in memory, because the author of the server has chosen none.
+    /// Whether the store is the default one, in memory.
     is_in_memory: bool,
     ttl: Duration,
     poll_interval: Duration,
@@ -54,20 +54,20 @@ pub struct Tasks {
 /// The properties of a call at the time it becomes a task.
 #[derive(Default)]
 pub(super) struct NewTask {
-    /// The TTL that the client asks for.
+    /// The TTL that the client requests.
     pub(super) ttl_ms: Option<u64>,
     pub(super) replay: Option<TaskReplay>,
     /// The status message of the handler's latest progress.
     pub(super) message: Option<String>,
-    /// The outcome of a call that has ended already.
+    /// The outcome of a call that has already ended.
     pub(super) outcome: Option<TaskOutcome>,
 }
 
 /// The state of this process for the tasks of one server.
 pub(super) struct Local {
-    /// Whether the search for orphans runs.
+    /// Whether the search for orphans is running.
     pub(super) is_sweeping: AtomicBool,
-    /// `closing` is cancelled when all tasks are to be handed over, `cut` when the remaining ones are cut off.
+    /// `closing` is cancelled to hand all tasks over, `cut` to cut off the remaining ones.
     pub(super) closing: CancellationToken,
     pub(super) cut: CancellationToken,
     /// The number of tasks that run in this process.
@@ -113,8 +113,8 @@ impl Drop for Counted {
 }
 
 impl Tasks {
-    /// Tasks that are kept in a store. From the time when a server with them begins to serve, it checks the store every five
-    /// seconds for tasks of processes that ended.
+    /// Creates the extension with a store. A server with it checks the store every five seconds, from the time it begins to
+    /// serve, for tasks whose process has ended.
     #[must_use]
     pub fn new(store: impl TaskStore) -> Self {
         Self {
@@ -134,8 +134,8 @@ impl Tasks {
         }
     }
 
-    /// Tasks that are kept in the memory of this process and end with it; or in the [`Cluster`](crate::http::Cluster), if the
-    /// server is served over HTTP with one.
+    /// Creates the extension with tasks in the memory of this process, which end with it. If the server is served over HTTP
+    /// with a [`Cluster`](crate::http::Cluster), the tasks are stored there instead.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Tasks {
         }
     }
 
-    /// Keeps the tasks in this store from now on, if they are kept in memory. Returns whether they were to be kept in memory.
+    /// Stores the tasks in this store from now on, if they would otherwise be in memory. Returns whether that was so.
     #[cfg(feature = "http-server")]
     pub(super) fn share_store(&self, store: &Arc<dyn AnyTaskStore>) -> bool {
         if self.is_in_memory {
@@ -153,8 +153,8 @@ impl Tasks {
         self.is_in_memory
     }
 
-    /// The store of a server's tasks, if the server has the extension. `shared`, the store of the nodes, replaces the default store
-    /// in memory; without `shared` the default store is left out.
+    /// The store of a server's tasks, if the server has the extension. `shared`, the store of the cluster, replaces the default
+    /// store in memory. Without `shared`, `None` stands for the default store.
     #[cfg(feature = "http-server")]
     pub(crate) fn store_of(
         server: &Server,
@@ -184,8 +184,8 @@ impl Tasks {
         &*self.store
     }
 
-    /// Sets how long a task is kept after its creation. Default: an hour. While the task works, this is extended, up to 24 hours; a
-    /// task that waits for its client is not kept longer. When the time is over, the task is gone and its handler is cancelled.
+    /// Sets how long a task is kept after its creation. Default: an hour. This is extended while the task works, up to 24
+    /// hours, but not while it waits for its client. When the time is over, the task is gone and its handler is cancelled.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl.clamp(Duration::from_millis(1), MAX_TTL);
@@ -226,19 +226,18 @@ impl Tasks {
         Ok(task)
     }
 
-    /// The TTL of a task, in milliseconds: the one that its client asks for, within the limit that the author of the server has
-    /// set.
+    /// The TTL of a task, in milliseconds: as its client requests, within the limit of the server.
     fn ttl_ms(&self, asked: Option<u64>) -> u64 {
         let longest = in_ms(self.ttl);
         let shortest = in_ms(MIN_TTL).min(longest);
         asked.map_or(longest, |asked| asked.clamp(shortest, longest))
     }
 
-    /// The task with an id, if it belongs to the caller and was created in a revision of the same era.
+    /// The task with this ID, if it belongs to the caller and was created in a revision of the same era.
     ///
     /// # Errors
-    /// The same error for an unknown id, an expired task, and a task of another owner. Another error if the caller's token does not
-    /// permit the scopes that the tool of the task needs.
+    /// The same error for an unknown ID, an expired task, and a task of another owner. A different error if the caller's token
+    /// lacks the scopes that the task's tool needs.
     pub(super) async fn find(&self, cx: &RequestContext, id: &str) -> Result<StoredTask> {
         let found = self.own(cx, id).await?.ok_or_else(unknown)?;
         scopes::check(cx, &found.task)?;
@@ -263,7 +262,7 @@ impl Tasks {
         }))
     }
 
-    /// The ids of an owner's tasks that come after the id `after`, at most `limit` of them.
+    /// The IDs of an owner's tasks after the ID `after`, at most `limit` of them.
     pub(super) async fn list(
         &self,
         owner: &str,
@@ -272,7 +271,7 @@ impl Tasks {
     ) -> Result<Vec<String>> {
         if after.is_some_and(|after| !is_id(after)) {
             return Err(Error::invalid_params(
-                "the cursor is not one that this list gave; begin again without one",
+                "invalid cursor; list again from the start, without a cursor",
             ));
         }
         self.store().list(Some(owner), after, limit).await
@@ -295,7 +294,7 @@ impl Tasks {
         self.store().renew(id, epoch, lease).await
     }
 
-    /// The ids of at most `limit` tasks whose lease has expired.
+    /// The IDs of at most `limit` tasks whose lease has expired.
     pub(super) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
         self.store().orphans(limit).await
     }
@@ -305,7 +304,8 @@ impl Tasks {
         self.store().outlives_process()
     }
 
-    /// Hands the tasks that run in this process over to other processes. Tasks that cannot be handed over may end within `drain`.
+    /// Hands the tasks that run in this process over to other processes. Tasks that cannot be handed over may finish within
+    /// `drain`.
     pub(super) async fn hand_over(&self, drain: Duration) {
         let local = &self.local;
         local.closing.cancel();
@@ -316,13 +316,13 @@ impl Tasks {
         }
     }
 
-    /// Waits until a task has another revision, or is gone.
+    /// Waits until a task has another revision or is gone.
     pub(super) async fn changed(&self, id: &str, revision: u64) -> Result<()> {
         self.store().changed(id, revision).await
     }
 
-    /// Changes a task, and notifies its subscribers. `change` may be called several times, and returns whether it has changed
-    /// anything. Returns `None` if it has not, and if the task is gone.
+    /// Changes a task, and notifies its subscribers. `change` may be called several times, and returns whether it changed
+    /// anything. Returns `None` if it did not, or if the task is gone.
     pub(super) async fn change(
         &self,
         server: &Server,
@@ -332,7 +332,7 @@ impl Tasks {
         self.change_if(Some(server), id, |_| true, change).await
     }
 
-    /// Changes a task as [`change`](Self::change) does, for the holder of its lease. Returns `None` also if the lease was lost.
+    /// Like [`change`](Self::change), for the holder of the lease. Also returns `None` if the lease was lost.
     pub(super) async fn change_leased(
         &self,
         server: &Server,
@@ -385,12 +385,12 @@ impl Tasks {
             }
         }
         Err(Error::internal(
-            "the task changes faster than it can be written",
+            "could not update the task: too many concurrent updates",
         ))
     }
 }
 
-/// How often, and by how much, the TTL of a new task is extended while it works: at least half of its TTL always remains.
+/// The interval and the amount of the extensions of a new task's TTL while it works: at least half of its TTL always remains.
 pub(super) fn extension_step(task: &TaskRecord) -> Duration {
     Duration::from_millis((task.ttl_ms / 2).max(1))
 }
@@ -404,7 +404,7 @@ opaque_debug!(Tasks, |it| { ttl: it.ttl, poll_interval: it.poll_interval });
 
 /// The single error for a task that is unknown, has expired, or belongs to another owner.
 pub(super) fn unknown() -> Error {
-    Error::invalid_params("there is no such task: it may have expired")
+    Error::invalid_params("task not found: it may have expired")
 }
 
 fn owner(cx: &RequestContext) -> Option<&str> {
@@ -414,7 +414,7 @@ fn owner(cx: &RequestContext) -> Option<&str> {
 fn publish(server: &Server, task: &TaskRecord) {
     let told = server.publish::<TaskChanged>(LISTEN_KEY, task.id.as_str(), TaskState::of(task));
     if let Err(error) = told {
-        tracing::debug!(error = %Logged(&error), "nobody was told of a change of a task");
+        tracing::debug!(error = %Logged(&error), "could not notify subscribers of a task");
     }
 }
 
@@ -427,21 +427,24 @@ fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The number of random bytes of an id, and of the bytes of the tag that follows them.
+/// The number of random bytes of an ID, and of the bytes of the tag that follows them.
 const RANDOM: usize = 16;
 const TAG: usize = 8;
 
-/// An unguessable id. Its tag allows checking the owner and the scopes without asking the store: a subscription must be granted at
-/// once.
+/// An unguessable ID. Its tag allows checking the owner and the scopes without the store, because a subscription must be
+/// granted at once.
 fn new_id(owner: Option<&str>, scopes: &str) -> Result<String> {
     let mut random = [0; RANDOM];
-    getrandom::fill(&mut random)
-        .map_err(|error| Error::internal(format!("there is no randomness: {error}")))?;
+    getrandom::fill(&mut random).map_err(|error| {
+        Error::internal(format!(
+            "could not get random bytes from the operating system: {error}"
+        ))
+    })?;
     let id = [random.as_slice(), &tag(&random, owner, scopes)].concat();
     Ok(BASE64_URL_SAFE_NO_PAD.encode(id))
 }
 
-/// Whether a text has the form of a task id.
+/// Whether a text has the form of a task ID.
 fn is_id(id: &str) -> bool {
     decode(id).is_some()
 }
@@ -451,7 +454,7 @@ fn decode(id: &str) -> Option<Vec<u8>> {
     (bytes.len() == RANDOM + TAG).then_some(bytes)
 }
 
-/// Filters the ids of the caller's tasks of tools that its token permits, whether or not such tasks exist.
+/// Filters the IDs that belong to the caller and to tools that its token permits, whether or not the tasks exist.
 pub(super) fn own_ids<'a>(
     cx: &RequestContext,
     ids: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Store of tasks in the memory of this process, within bounds.
+//! A bounded store of tasks in memory.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -22,10 +22,10 @@ use crate::{
     sync::Mutex,
 };
 
-/// A store that keeps tasks in the memory of this process: they end with the process. For one process, and for tests.
+/// A task store in the memory of this process, for a single process and for tests. Its tasks end with the process.
 ///
-/// The store limits the number of tasks, in total and per owner, and their total size in bytes. If there is no room for another
-/// task, its call is refused; if there is no room for a result, the task fails.
+/// The store limits the number of tasks, in total and per owner, and their total size in bytes. If it is full, calls that need
+/// a task are refused. If a result does not fit, the task fails.
 pub struct MemoryTaskStore {
     tasks: Mutex<Table>,
     max_tasks: usize,
@@ -36,7 +36,7 @@ pub struct MemoryTaskStore {
 #[derive(Default)]
 struct Table {
     entries: HashMap<String, Entry>,
-    /// The ids of each owner's tasks.
+    /// The IDs of each owner's tasks.
     owners: HashMap<Option<String>, BTreeSet<String>>,
     bytes: usize,
 }
@@ -72,7 +72,7 @@ impl Default for MemoryTaskStore {
 }
 
 impl MemoryTaskStore {
-    /// An empty store, for at most 10 000 tasks, 1 000 tasks of one owner, and 64 MiB in total.
+    /// Creates an empty store, for at most 10 000 tasks, 1 000 tasks of one owner, and 64 MiB in total.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -108,9 +108,7 @@ impl MemoryTaskStore {
         if bytes <= self.max_bytes {
             return Ok(());
         }
-        Err(Error::limit(
-            "the server has no memory left for tasks; try again later",
-        ))
+        Err(Error::limit("task store is full; try again later"))
     }
 }
 
@@ -145,7 +143,7 @@ impl Table {
         }
     }
 
-    /// The entry with an id, if it has not expired.
+    /// The entry with an ID, if it has not expired.
     fn find(&mut self, id: &str) -> Option<&mut Entry> {
         let entry = self.entries.get(id)?;
         if Instant::now() >= entry.expires() {
@@ -167,13 +165,11 @@ impl TaskStore for MemoryTaskStore {
             table.remove_expired();
         }
         if !has_room(&table) {
-            return Err(Error::limit(
-                "there are too many tasks already; wait for some to expire",
-            ));
+            return Err(Error::limit("too many tasks; wait until some expire"));
         }
         self.check_bytes(table.bytes + task.bytes())?;
         if table.entries.contains_key(&task.id) {
-            return Err(Error::internal("there is a task of this id already"));
+            return Err(Error::internal("task ID is already in use"));
         }
         table.add(Entry {
             created: Instant::now(),
@@ -265,7 +261,7 @@ impl TaskStore for MemoryTaskStore {
             let Some((mut now, expires)) = found else {
                 return Ok(());
             };
-            // Removing an entry drops its sender, which ends the wait, too.
+            // Removing an entry drops its sender, which also ends the wait.
             if timeout_at(expires, now.wait_for(|now| *now != revision))
                 .await
                 .is_ok()

@@ -1,4 +1,4 @@
-//! Methods of the extension, and [`TaskControl`], which completes tasks from outside of their handlers.
+//! The methods of the extension, and [`TaskControl`], which completes tasks from outside their handlers.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use crate::{
     session::{connection::RequestContext, task::spawn},
 };
 
-/// The maximum number of ids in one subscription. A client with more tasks subscribes again.
+/// The maximum number of IDs in one subscription. A client with more tasks subscribes again.
 const MAX_LISTENED: usize = 1000;
 
 impl Tasks {
-    /// The extension, for [`Server::extension`].
+    /// Returns the extension, for [`Server::extension`].
     #[must_use]
     pub fn extension(&self) -> Extension {
         let modern = Revision::LATEST..;
@@ -70,10 +70,10 @@ impl Tasks {
     }
 }
 
-/// The ids of a subscription that belong to the caller.
+/// The IDs of a subscription that belong to the caller.
 ///
 /// # Errors
-/// If the value is not a list: a client that got no notifications would not learn why.
+/// If the value is not a list. Otherwise a client that gets no notifications would not learn why.
 fn grant(cx: &RequestContext, asked: &Value) -> Result<Option<Value>> {
     // This begins the search for orphans, so that clients that only subscribe are notified of them, too.
     Tasks::of(cx)?;
@@ -111,7 +111,8 @@ async fn update(cx: RequestContext, params: UpdateTaskParams) -> Result<EmptyRes
     Ok(EmptyResult::default())
 }
 
-/// Refuses answers that do not fit their questions, before any answer is taken. Answers to questions that are not open are ignored.
+/// Refuses answers that do not match their questions, before any answer is accepted. Answers to questions that are not open are
+/// ignored.
 fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision) -> Result<()> {
     for (key, answer) in answers.iter() {
         let Some(question) = task.questions.get(key) else {
@@ -125,9 +126,7 @@ fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision
             .check_answer(answer.get(), revision)
             .map_err(|problem| {
                 let method = question.method();
-                Error::invalid_params(format!(
-                    "the answer to {method} ({key:?}) does not fit: {problem}"
-                ))
+                Error::invalid_params(format!("invalid answer to {method} ({key:?}): {problem}"))
             })?;
     }
     Ok(())
@@ -142,9 +141,9 @@ async fn cancel(cx: RequestContext, params: TaskParams) -> Result<EmptyResult> {
     Ok(EmptyResult::default())
 }
 
-/// Access to the tasks of a server.
+/// Gives access to the tasks of a server.
 pub trait ServerTasks {
-    /// The tasks of this server, to complete them from outside of their handlers.
+    /// Returns the tasks of this server, to complete them from outside their handlers.
     ///
     /// # Errors
     /// If the server does not have the extension.
@@ -154,7 +153,11 @@ pub trait ServerTasks {
 impl ServerTasks for Server {
     fn tasks(&self) -> Result<TaskControl> {
         let tasks = self.extension_state(ID);
-        let missing = || Error::misuse(format!("the server does not have the extension {ID}"));
+        let missing = || {
+            Error::misuse(format!(
+                "the server does not have the extension {ID}; add it with `Server::extension`"
+            ))
+        };
         Ok(TaskControl {
             tasks: tasks.ok_or_else(missing)?,
             server: self.clone(),
@@ -162,8 +165,8 @@ impl ServerTasks for Server {
     }
 }
 
-/// The tasks of a server; created by [`ServerTasks::tasks`]. It does not check the owner of a task: do not pass ids that came from
-/// a client.
+/// The tasks of a server, to complete them from outside their handlers; created by [`ServerTasks::tasks`]. It does not check
+/// the owner of a task: never pass IDs that came from a client.
 #[derive(Clone, Debug)]
 pub struct TaskControl {
     tasks: Arc<Tasks>,
@@ -171,8 +174,8 @@ pub struct TaskControl {
 }
 
 impl TaskControl {
-    /// Completes a task whose work is done outside of its handler. If the handler is still running, it is cancelled and its outcome
-    /// is dropped. Returns whether this call ended the task.
+    /// Completes a task whose work is done outside its handler. If the handler is still running, it is cancelled and its
+    /// outcome is dropped. Returns whether this call ended the task.
     ///
     /// # Errors
     /// If there is no such task, or if the store fails.
@@ -181,13 +184,13 @@ impl TaskControl {
     /// If the future is dropped before it completes, the task may or may not be completed.
     pub async fn complete(&self, id: &str, result: CallToolResult) -> Result<bool> {
         let found = self.tasks.load(id).await?.ok_or_else(unknown)?;
-        // The result takes the form of the revision in which the client has called the tool.
+        // The result takes the form of the revision in which the client called the tool.
         let result = ToolResponse::from(result).into_json(found.task.revision)?;
         self.end(id, TaskOutcome::Result(result)).await
     }
 
-    /// Fails a task whose work is done outside of its handler, as [`complete`](Self::complete) completes it. This is for failures
-    /// of the server; if the tool has failed, complete the task with a result that says so.
+    /// Fails a task whose work is done outside its handler, as [`complete`](Self::complete) completes it. This is for failures
+    /// of the server. If the tool failed, complete the task with a result that reports it.
     ///
     /// # Errors
     /// As [`complete`](Self::complete).
@@ -210,17 +213,16 @@ impl TaskControl {
         self.change(id, |task| task.report(message)).await.map(drop)
     }
 
-    /// Hands the tasks that run in this process over to other processes with the same store, which take them over at once. Await it
-    /// when the process is to end, unless [`StreamableHttp::close`](crate::http::StreamableHttp) or [`Server::run`](Server::run)
-    /// over standard input and output does that. From then on, this process takes over no task itself.
+    /// Hands the tasks that run in this process over to other processes with the same store, which take them over at once.
+    /// Await it before the process ends; [`StreamableHttp::close`](crate::http::StreamableHttp), and
+    /// [`Server::run`](Server::run) over stdio, do it for you. From then on, this process takes over no tasks itself.
     ///
-    /// A handler stops where it is, as if its process had ended, but not within a [step](crate::RequestContext::step). A handler
-    /// that must not run again ([`task_live`](super::TaskTool::task_live)) may continue for
-    /// [`Limits::drain`](crate::Limits::drain); then its task fails, with an error that says so. If the store is the memory of this
-    /// process, all tasks end with it.
+    /// A handler stops where it is, as if its process had ended, but not within a [step](crate::RequestContext::step). A
+    /// handler that must not run again ([`task_live`](super::TaskTool::task_live)) may continue for
+    /// [`Limits::drain`](crate::Limits::drain), and then its task fails. Tasks in the memory of this process end with it.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it completes, the tasks are handed over nevertheless, as long as the runtime exists.
+    /// If the future is dropped before it completes, the tasks are still handed over, as long as the runtime exists.
     pub async fn hand_over(&self) {
         let drain = self.server.features().limits.drain;
         let tasks = Arc::clone(&self.tasks);

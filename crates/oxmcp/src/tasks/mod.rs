@@ -1,9 +1,10 @@
-//! Tasks: tool calls that continue after they have been answered, in 2026-07-28 and later, and in 2025-11-25.
+//! Tasks: tool calls that outlive their response, in 2025-11-25 and from 2026-07-28 on.
 //!
-//! A long call may exceed the time-out of the client that waits for it. With this extension, a server answers such a call with a
-//! task. The client polls the task until it is done, answers its questions, and may cancel it. The server decides for each call,
-//! and only for clients that declare the extension; the calls of all other clients wait as usual. In 2025-11-25, tasks are a part
-//! of the protocol, and the client asks for one. The handler is the same in all cases.
+//! A long call may exceed the timeout of the client that waits for it. With this extension, a server answers such a call with a
+//! task. The client polls the task until it is done, answers its questions, and may cancel it.
+//!
+//! The server decides for each call, and only for clients that declare the extension; calls of other clients wait as usual. In
+//! 2025-11-25, tasks are part of the protocol, and the client asks for one. The handler is the same in all cases.
 //!
 //! ```
 //! use std::time::Duration;
@@ -23,17 +24,17 @@
 //! # assert!(server.check().is_ok());
 //! ```
 //!
-//! Each principal has its own tasks. The same error answers an id that is unknown, has expired, or belongs to another principal or
-//! to the other era. Tasks in a [`MemoryTaskStore`] end with their process.
+//! Each principal has its own tasks. An ID that is unknown, has expired, or belongs to another principal or to the other kind
+//! of tasks gets the same error. Tasks in a [`MemoryTaskStore`] end with their process.
 //!
-//! Several processes may share a [`TaskStore`], and each answers for all tasks in it. A call that runs as a task leases it, for 15
-//! seconds at a time. If its process ends or stalls for longer, another process that serves takes the task over and runs its
-//! handler again from the top: with the answers so far, and the results of its [steps](crate::RequestContext::step). A step that
-//! had begun and not ended fails the task, with an error that says so, unless it is
-//! [idempotent](crate::RequestContext::step_idempotent); so does a tool that must not run again
-//! ([`task_live`](TaskTool::task_live)). A process that returns to a task after another one took it over changes nothing in it, and
-//! its handler is cancelled. A process that shuts down [hands its tasks over](TaskControl::hand_over). Work that a handler has
-//! [left](TaskContext::leave_task) to others is never run again.
+//! Several processes may share a [`TaskStore`], and each serves all tasks in it. A running task holds a lease of 15 seconds,
+//! which its process renews. If the process ends or stalls for longer, another one takes the task over and runs its handler
+//! again from the top, with the answers so far and the results of its [steps](crate::RequestContext::step).
+//!
+//! A step that was interrupted fails the task, unless it is [idempotent](crate::RequestContext::step_idempotent); so does a
+//! tool that must not run again ([`task_live`](TaskTool::task_live)). A stalled process that wakes up after the takeover cannot
+//! change the task, and its handler is cancelled. A process that shuts down [hands its tasks over](TaskControl::hand_over).
+//! Work that a handler has [left](TaskContext::leave_task) to others never runs again.
 //!
 //! See the [extension](https://github.com/modelcontextprotocol/ext-tasks), and
 //! [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks) of 2025-11-25.
@@ -46,7 +47,7 @@
 //   to `TaskRecord` (`record.rs`) wins.
 // - A process that has ended: `takeover/orphans.rs` looks from `Server::begin_serving` on, and claims; `resume` (`running.rs`)
 //   calls the tool again through `server/dispatch/replay.rs`, and `Run` (`takeover/journal.rs`) knows what it did. Clients, in
-//   `client/`: `start.rs` finds out, `Drive` (`drive.rs`) waits, `Clock` (`pace.rs`) is its time-out; `CallDriver` in
+//   `client/`: `start.rs` finds out, `Drive` (`drive.rs`) waits, `Clock` (`pace.rs`) is its timeout; `CallDriver` in
 //   `client/requests/call_driver.rs` leads there.
 
 #[cfg(feature = "client")]

@@ -1,4 +1,4 @@
-//! Task record: the stored data of a task, and its changes. Nothing here performs I/O or reads the clock.
+//! The task record: the stored data of a task, and its changes. Nothing here performs I/O or reads the clock.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,22 @@ use super::takeover::{Entry, MAX_BYTES, TaskReplay};
 use crate::error::Error;
 
 /// The error message of an orphan that must not run again.
-pub(super) const ENDED: &str = "the process that ran this task ended or stalled, and the task may have been done in part; see what was \
-                     done, then call the tool again";
-/// The maximum number of open questions of one task. A user answers one form after another, so more are of no use.
+pub(super) const ENDED: &str = "task interrupted: its process ended or stalled; check which work was done before calling the tool again";
+/// The maximum number of open questions of one task. More are useless, because a user answers one form after another.
 pub(super) const MAX_QUESTIONS: usize = 32;
 
-/// The stored data of a task. Serialize it as JSON, which contains the format: a release that does not know the format of a record
-/// fails to read it, instead of continuing with half of it.
+/// The stored data of a task. Serialize it as JSON, which includes the format version: a release that does not know the format
+/// fails to read the record, rather than continue with half of it.
 ///
-/// Arguments, questions, answers, results and the id may be secrets: a store must not show them.
+/// Arguments, questions, answers, results and the ID may be secrets: a store must not show them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskRecord {
     #[serde(default = "this_format", deserialize_with = "known_format")]
     format: u32,
-    /// The id of the task, in the URL-safe alphabet.
+    /// The ID of the task, in the URL-safe alphabet.
     pub id: String,
-    /// The name of the principal that owns the task. `None` stands for callers without authentication, who are one owner together.
+    /// The name of the principal that owns the task. `None` stands for all callers without authentication, who share one owner.
     pub owner: Option<String>,
     /// The name of the tool.
     pub tool: String,
@@ -44,27 +43,28 @@ pub struct TaskRecord {
     pub poll_interval_ms: u64,
     /// The open questions, as JSON, by their keys.
     pub questions: BTreeMap<String, Box<RawValue>>,
-    /// The answers, by the keys of their questions: until the handler has taken them, or, if the handler may run again, until the
-    /// task is over.
+    /// The answers, by the keys of their questions. They are kept until the handler has received them or, if the handler may
+    /// run again, until the task has ended.
     pub answers: BTreeMap<String, Box<RawValue>>,
-    /// The number of questions so far: no key is used twice.
+    /// The number of questions so far, so that no key is used twice.
     pub asked: u64,
-    /// The outcome of the task, once it is over. A task that was cancelled has none.
+    /// The outcome of the task, once it has ended. A cancelled task has none.
     pub outcome: Option<TaskOutcome>,
-    /// The revision of the call that became the task; the result exists only in its form. Clients of the other era do not see the
-    /// task.
+    /// The revision of the call that became the task. The result exists only in its form, and clients of the other era do not
+    /// see the task.
     #[serde(default = "latest")]
     pub revision: Revision,
     /// The scopes that the tool needs, separated by spaces, if the caller's token was checked against them.
     #[serde(default)]
     pub scopes: String,
-    /// Whether the result says that the tool has failed.
+    /// Whether the result reports that the tool failed.
     #[serde(default)]
     pub has_tool_failed: bool,
-    /// The errors with which the client has answered questions, by their keys, kept for as long as the answers.
+    /// The errors with which the client answered questions, by their keys. They are kept for as long as the answers.
     #[serde(default)]
     pub refusals: BTreeMap<String, ErrorObject>,
-    /// The data that the handler needs to run again in another process. `None` if it must not run again, and once the task is over.
+    /// The data that the handler needs to run again in another process. `None` if it must not run again, and once the task has
+    /// ended.
     #[serde(default)]
     pub replay: Option<Box<TaskReplay>>,
     /// Whether another party does the work: the task does not depend on the process that began it.
@@ -83,7 +83,7 @@ fn known_format<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
     match u32::deserialize(deserializer)? {
         FORMAT => Ok(FORMAT),
         other => Err(de::Error::custom(format!(
-            "the record is of format {other}, and this release reads format {FORMAT}"
+            "unsupported record format {other}; this release reads format {FORMAT}"
         ))),
     }
 }
@@ -97,14 +97,14 @@ fn latest() -> Revision {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum TaskOutcome {
-    /// The result that the call would have been answered with, even if it says that the tool failed.
+    /// The result that would have answered the call, even if it reports that the tool failed.
     Result(Box<RawValue>),
-    /// The protocol error that the call would have been answered with.
+    /// The protocol error that would have answered the call.
     Error(ErrorObject),
 }
 
 impl TaskRecord {
-    /// The record of a task that has just begun.
+    /// Creates the record of a task that has just begun.
     #[must_use]
     pub fn new(id: impl Into<String>, tool: impl Into<String>) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl TaskRecord {
         }
     }
 
-    /// Whether the task is over: then it never changes again.
+    /// Returns whether the task has ended. Then it never changes again.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(
@@ -140,7 +140,7 @@ impl TaskRecord {
         )
     }
 
-    /// The approximate size of the record, in bytes.
+    /// Returns the approximate size of the record, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let texts = self.questions.iter().chain(&self.answers);
@@ -255,7 +255,7 @@ impl TaskRecord {
         true
     }
 
-    /// Adds a question, under a key that no other question of the task ever has. `None` if the task is over or has too many
+    /// Adds a question, under a key that no other question of the task ever has. `None` if the task has ended or has too many
     /// questions.
     pub(super) fn ask(&mut self, question: Box<RawValue>) -> Option<String> {
         if self.is_over() || self.questions.len() >= MAX_QUESTIONS {
@@ -288,7 +288,7 @@ impl TaskRecord {
         true
     }
 
-    /// Withdraws a question whose answer the handler does not wait for any more.
+    /// Withdraws a question whose answer the handler no longer waits for.
     pub(super) fn withdraw(&mut self, key: &str) -> bool {
         let was_open = self.questions.remove(key).is_some();
         let was_refused = self.refusals.remove(key).is_some();
@@ -305,8 +305,8 @@ impl TaskRecord {
         }
     }
 
-    /// Extends the TTL while the task works. A task that waits for its client is not kept longer, and neither is one whose work
-    /// another party does: whether that party still works is unknown.
+    /// Extends the TTL while the task works. It is not extended while the task waits for its client or for work that another
+    /// party does, because whether that party is still at work is unknown.
     pub(super) fn extend(&mut self, by_ms: u64, at_most_ms: u64) -> bool {
         let longer = self.ttl_ms.saturating_add(by_ms).min(at_most_ms);
         let is_running = self.status == TaskStatus::Working && !self.is_delegated;
@@ -318,7 +318,7 @@ impl TaskRecord {
     }
 }
 
-/// Whether a result says that its tool has failed.
+/// Whether a result reports that its tool failed.
 fn is_failure(result: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Failure {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_ends_a_task_first_is_right() {
+    fn first_completion_wins() {
         let ends: [fn(&mut TaskRecord) -> bool; 3] = [
             |it| it.finish(TaskOutcome::Result(json("{}"))),
             |it| {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_another_format_is_not_read() {
+    fn record_of_another_format_is_refused() {
         let text = serde_json::to_string(&task()).unwrap();
         assert!(text.starts_with(r#"{"format":1,"#), "{text}");
         let read = |text: &str| serde_json::from_str::<TaskRecord>(text).map(|it| it.id);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_questions_never_come_twice() {
+    fn question_keys_are_never_reused() {
         let mut task = task();
         let first = task.ask(json("1")).unwrap();
         let second = task.ask(json("1")).unwrap();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_takes_the_place_of_one_answer() {
+    fn error_replaces_a_single_answer() {
         let mut task = task();
         let error = || ErrorObject::new(oxmcp_protocol::ErrorCode::INTERNAL_ERROR, "no window");
         let key = task.ask(json("1")).unwrap();
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_may_say_that_the_tool_has_failed() {
+    fn result_may_report_a_failed_tool() {
         for (result, has_failed) in [
             (r#"{"content":[],"isError":true}"#, true),
             (r#"{"content":[],"isError":false}"#, false),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_kept_longer_only_while_it_works() {
+    fn task_lifetime_is_extended_only_while_working() {
         let mut task = task();
         task.ttl_ms = 10;
         assert!(task.extend(10, 25) && task.extend(10, 25));
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delegated_task_is_not_kept_longer() {
+    fn delegated_task_lifetime_is_not_extended() {
         let mut task = task();
         task.ttl_ms = 10;
         assert!(task.leave() && task.is_delegated);

@@ -1,4 +1,4 @@
-//! A call that continues as a task: its progress, its questions, its steps, its end.
+//! A call that continues as a task: its progress, questions, steps, and end.
 
 use std::{
     future::{Future, pending},
@@ -44,14 +44,13 @@ use crate::{
     sync::Mutex,
 };
 
-/// The pause after a status message: of the reports in the meantime, only the newest is used.
+/// The pause after a status message. Of the reports in the meantime, only the newest is used.
 const PAUSE: Duration = Duration::from_millis(250);
 /// The pause after a failure of the store, and the number of attempts to store the end of a step.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_STORED: usize = 3;
 /// The error message of a task whose process shuts down and whose handler must not run again.
-const SHUT_DOWN: &str = "the process that ran this task was shut down, and the task may have been done in part; see what was \
-                         done, then call the tool again";
+const SHUT_DOWN: &str = "task interrupted: its process was shut down; check which work was done before calling the tool again";
 
 /// A call that continues as a task.
 pub(super) struct RunningTask(Arc<Inner>);
@@ -66,7 +65,7 @@ struct Inner {
     epoch: u64,
     /// How often, and by how much, the TTL is extended while the task works.
     step: Duration,
-    /// The session that has created the task, if its client asked for a task.
+    /// The session that created the task, if its client asked for a task.
     session: Option<TaskSession>,
     /// The newest report of progress that was not sent yet.
     report: Mutex<Option<DetachedProgress>>,
@@ -108,7 +107,7 @@ impl RunningTask {
         let cancel = CancellationToken::new();
         let rest = call.detach(Arc::new(Self(Arc::clone(&inner))), cancel.clone());
         let rest =
-            rest.map_err(|_| Error::internal("the call cannot go on without its request"))?;
+            rest.map_err(|_| Error::internal("could not detach the call from its request"))?;
         inner.is_begun.store(true, Ordering::Relaxed);
         tokio::spawn(inner.drive(rest, cancel));
         Ok(())
@@ -122,10 +121,10 @@ pub(super) struct CreatedTask {
 }
 
 impl CreatedTask {
-    /// Creates a task for a call that is to continue.
+    /// Creates a task for a call that will continue as one.
     ///
     /// # Errors
-    /// If the store has no room for it, or fails. The call can still be run to its end.
+    /// If the store is full, or fails. The call can still run to its end.
     pub(super) async fn create(
         tasks: &Arc<Tasks>,
         cx: &RequestContext,
@@ -143,7 +142,8 @@ impl CreatedTask {
         };
         let task = tasks.create(cx, tool, begun).await?;
         let epoch = tasks.claim(&task.id).await?;
-        let epoch = epoch.ok_or_else(|| Error::internal("the store does not lease a new task"))?;
+        let epoch =
+            epoch.ok_or_else(|| Error::internal("the task store did not lease a new task"))?;
         let run = task.replay.as_ref().map(|it| it.first_run());
         let session = asked.map(|_| TaskSession::of(cx));
         let inner = Inner::new(tasks, cx.server()?, &task, (epoch, run, session));
@@ -163,7 +163,7 @@ impl CreatedTask {
     }
 }
 
-/// Makes a task of a call whose handler has not begun, and returns the answer to the call.
+/// Turns a call whose handler has not begun into a task, and returns the answer to the call.
 pub(super) async fn start(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
@@ -174,7 +174,7 @@ pub(super) async fn start(
     task.begin(cx, call).await
 }
 
-/// Makes a task of a call whose handler has begun, and returns the answer to the call. If no task can be created, the call
+/// Turns a call whose handler has begun into a task, and returns the answer to the call. If no task can be created, the call
 /// continues without one, because ending it would leave its work half done.
 pub(super) async fn continue_as_task(
     tasks: &Arc<Tasks>,
@@ -195,7 +195,7 @@ fn warn_without_task(tool: &str, error: &Error) {
     tracing::warn!(tool, error = %Logged(error), "could not create a task; the call continues without one");
 }
 
-/// Continues a task of another process, by running its handler from the top.
+/// Continues a task of another process: runs its handler from the top.
 pub(super) async fn resume(
     tasks: &Arc<Tasks>,
     server: &Server,
@@ -222,7 +222,7 @@ pub(super) async fn resume(
         // The layer of the tool detaches the handler, and returns.
         let ended = panics::flatten(panics::catch(called).await);
         if !inner.is_begun.load(Ordering::Relaxed) {
-            let unlike = || Error::internal("the tool does not run as a task any more");
+            let unlike = || Error::internal("the tool no longer runs as a task");
             let error = ended.err().unwrap_or_else(unlike);
             inner.logged(inner.fail(&error).await);
         }
@@ -244,7 +244,8 @@ pub(super) async fn resume_detached(
     answer(cx, &found.task)
 }
 
-/// Makes a task of a call that has ended, and returns the answer to the call. If no task can be created, the answer is the result.
+/// Turns a call that has ended into a task, and returns the answer to the call. If no task can be created, the answer is the
+/// result.
 pub(super) async fn keep(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
@@ -316,8 +317,8 @@ impl Inner {
         cancel: CancellationToken,
     ) {
         let _running = self.tasks.local.count();
-        // The lease has a task of its own, so that a handler that blocks its thread for a while keeps its lease. Dropping the set
-        // ends it.
+        // A separate task renews the lease, so that a handler that blocks its thread for a while keeps it. Dropping the set
+        // ends that task.
         let mut lease = JoinSet::new();
         lease.spawn(Arc::clone(&self).keep_lease());
         let ended = {
@@ -357,7 +358,7 @@ impl Inner {
         let outcome = outcome(whole.and(ended), self.revision);
         let mut finished = self.change(|task| task.finish(outcome.clone())).await;
         if let Err(error) = finished {
-            // If the outcome is too large for the store, the error that says so may fit.
+            // If the outcome is too large for the store, the error about that may fit.
             let failed = TaskOutcome::Error(ErrorObject::from(&error));
             finished = self.change(|task| task.finish(failed.clone())).await;
         }
@@ -373,8 +374,8 @@ impl Inner {
             .map(drop)
     }
 
-    /// Waits until the task is to be handed over and can be. A handler that must not run again may continue until tasks are cut
-    /// off; then its task fails.
+    /// Waits until the task must be handed over and can be. A handler that must not run again may continue until the remaining
+    /// tasks are cut off; then its task fails.
     async fn until_handed_over(&self) {
         let local = &self.tasks.local;
         local.closing.cancelled().await;
@@ -406,7 +407,7 @@ impl Inner {
         }
     }
 
-    /// Gives the lease up, so that another process takes the task over at once.
+    /// Releases the lease, so that another process takes the task over at once.
     async fn hand_over(&self) -> Result<()> {
         if self.is_delegated.load(Ordering::Relaxed) {
             return Ok(());
@@ -419,7 +420,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Notifies the session that has created the task of its status, if the status has changed.
+    /// Notifies the session that created the task, if its status has changed.
     async fn tell_status(&self, task: &TaskRecord) {
         if let Some(session) = &self.session {
             session.tell(task).await;
@@ -453,7 +454,7 @@ impl Inner {
             let lease = if is_delegated { MAX_TTL } else { LEASE };
             let renewed = self.tasks.renew(&self.id, self.epoch, lease);
             let renewed = timeout(LEASE / 3, renewed).await;
-            // If the store does not answer, it is asked again: it knows whether the lease is valid.
+            // If the store does not respond, the call is repeated: only the store knows whether the lease is valid.
             if let Ok(Ok(false)) = renewed {
                 return;
             }
@@ -462,12 +463,12 @@ impl Inner {
 
     fn logged<T>(&self, done: Result<T>) -> Option<T> {
         done.inspect_err(|error| {
-            tracing::warn!(error = %Logged(error), "a task could not be written");
+            tracing::warn!(error = %Logged(error), "could not store a task");
         })
         .ok()
     }
 
-    /// Waits until the task was ended or claimed by another party, or is gone. Meanwhile, its TTL is extended for as long as it
+    /// Waits until another party has ended or claimed the task, or it is gone. Meanwhile, its TTL is extended for as long as it
     /// works.
     async fn until_over(&self) {
         let mut steps = interval_at(Instant::now() + self.step, self.step);
@@ -496,7 +497,7 @@ impl Inner {
         }
     }
 
-    /// Sends progress, and writes it as status messages, for ever.
+    /// Sends progress, and writes it as status messages, forever.
     async fn report(&self) {
         loop {
             self.reported.notified().await;
@@ -510,7 +511,7 @@ impl Inner {
     /// Stores entries of the handler's questions and steps, unless the handler must not run again.
     ///
     /// # Errors
-    /// If they cannot be stored, and if the task is over or another process holds its lease.
+    /// If they cannot be stored, or if the task has ended or another process holds its lease.
     async fn note(&self, entries: &[Entry]) -> Result<()> {
         let note = |task: &mut TaskRecord| {
             let notes = entries.iter().map(|it| task.note(it.clone()));
@@ -525,9 +526,7 @@ impl Inner {
     /// Drops the run of a handler with too much data to store: the handler is not run again.
     fn forget_run(&self, task: &TaskRecord) {
         if task.replay.is_none() && self.run.lock().take().is_some() {
-            tracing::warn!(
-                "the handler of a task has asked and done too much to be run again: where its process ends, the task fails"
-            );
+            tracing::warn!("too much data to replay a task; it fails if its process ends");
         }
     }
 
@@ -571,7 +570,7 @@ impl Inner {
             None => return,
         };
         if let Some(ended) = ended {
-            // The step was done, and nothing changes that: a store that fails is asked again, and finally the handler continues.
+            // The step was done, and nothing changes that: a failed store call is repeated, and finally the handler continues.
             for _ in 0..MAX_STORED {
                 let noted = self.note(slice::from_ref(&ended)).await;
                 if noted.as_ref().map_or_else(Error::is_cancelled, |()| true) {
@@ -624,8 +623,9 @@ impl Inner {
         question: &InputRequest,
         entry: Option<&Entry>,
     ) -> Result<String> {
-        let question = to_raw_value(question)
-            .map_err(|error| Error::misuse(format!("the question {key:?} is no JSON: {error}")))?;
+        let question = to_raw_value(question).map_err(|error| {
+            Error::misuse(format!("could not serialize the question {key:?}: {error}"))
+        })?;
         let mut asked = None;
         let changed = self
             .change(|task| {
@@ -637,7 +637,9 @@ impl Inner {
             })
             .await?;
         let (Some(task), Some(wire)) = (changed, asked) else {
-            return Err(Error::limit("the task is over, or asks too much at once"));
+            return Err(Error::limit(
+                "cannot ask: the task has ended, or has too many open questions",
+            ));
         };
         if let Some(entry) = entry {
             self.set(&entry.asked_as(Some(wire.clone())), true);
@@ -654,7 +656,7 @@ impl Inner {
 }
 
 fn over() -> Error {
-    Error::cancelled("the task is over, or another process runs it")
+    Error::cancelled("the task has ended, or another process runs it")
 }
 
 /// A question that waits for its answer. If it is dropped before that, the question is withdrawn.
@@ -672,7 +674,7 @@ impl OpenQuestion {
             let found = self.task.tasks.load(&self.task.id).await?;
             let found = found.filter(|it| !it.task.is_over());
             let Some(StoredTask { task, revision, .. }) = found else {
-                return Err(Error::cancelled("the task that asked is over"));
+                return Err(Error::cancelled("the task has ended"));
             };
             let answer = task.answers.get(&self.wire).cloned().map(Ok);
             let refusal = || task.refusals.get(&self.wire).cloned().map(Err);
@@ -701,7 +703,7 @@ impl Drop for OpenQuestion {
         if let Some(entry) = &entry {
             task.set(entry, false);
         }
-        // If there is no runtime any more, the task has ended with it.
+        // If the runtime is gone, the task has ended with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let withdraw = |task: &mut TaskRecord| {

@@ -1,6 +1,6 @@
-//! Scopes of tasks: the scopes that the tool of a task needs, and that each caller who accesses the task needs, too.
+//! Scopes of tasks: a caller who accesses a task needs the scopes of its tool.
 //!
-//! They are stored with the task, and only if its caller's token was checked against them: over stdio no token is checked.
+//! They are stored with the task, but only if the caller's token was checked against them: over stdio no token is checked.
 
 use super::record::TaskRecord;
 use crate::{
@@ -14,7 +14,7 @@ pub(super) fn of_tool(cx: &RequestContext, tool: &str) -> String {
     cx.scopes_of_tool(tool).to_string()
 }
 
-/// All scopes that tasks of this caller may have and that its token permits.
+/// All scopes that tasks of this caller may need and that its token permits.
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub(super) fn permitted(cx: &RequestContext) -> Vec<String> {
     let all = cx.permitted_tool_scopes(|_| true);
@@ -43,7 +43,7 @@ fn is_permitted(_cx: &RequestContext, scopes: &str) -> bool {
     scopes.is_empty()
 }
 
-/// Refuses a caller whose token does not permit the tool of its task any more.
+/// Refuses a caller whose token no longer permits the tool of its task.
 ///
 /// # Errors
 /// If the token does not permit the scopes of the task.
@@ -52,7 +52,7 @@ pub(super) fn check(cx: &RequestContext, task: &TaskRecord) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid_request(format!(
-        "this task needs the scopes {}, which the access token does not permit; ask again with one that does",
+        "insufficient scope: this task needs {}; use an access token that grants it",
         task.scopes
     )))
 }

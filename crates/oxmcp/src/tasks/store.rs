@@ -1,4 +1,4 @@
-//! Store of tasks: the trait, and its object-safe form.
+//! The trait of task stores, and its object-safe form.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -8,13 +8,15 @@ use tokio::time::timeout;
 use super::record::TaskRecord;
 use crate::error::{Error, Result};
 
-/// A store of tasks. To change a task, a process reads it, and writes it back if no other process has changed it meanwhile, so
-/// several handles to one store may work at once. A call that runs as a task leases it and renews the lease; if a process has died,
-/// another process with the store [finds](Self::orphans) its tasks and continues them, or ends them as failed. The data for that is
-/// in the record ([`TaskRecord::replay`]): a store keeps the record unchanged, and does not interpret it.
+/// Stores tasks, for one process or many. To change a task, a process reads it and writes it back, unless another process has
+/// changed it meanwhile. So several handles to one store may work at once.
 ///
-/// A task is created and read by its id, which is a secret of its owner: a store must not show it. The task is gone when
-/// [`ttl_ms`](TaskRecord::ttl_ms) has passed since its creation, by the store's own clock.
+/// A call that runs as a task leases it and renews the lease. If a process has died, another one with the same store
+/// [finds](Self::orphans) its tasks, and continues them or ends them as failed. The data for that is in the record
+/// ([`TaskRecord::replay`]): a store keeps the record unchanged, and does not interpret it.
+///
+/// The ID of a task is a secret of its owner: a store must not show it. A task is gone when [`ttl_ms`](TaskRecord::ttl_ms) has
+/// passed since its creation, by the store's own clock.
 ///
 /// # Implementing a store
 /// Implement the trait with plain `async fn`s, and test it with [the contract](crate::testing::task_store_contract).
@@ -42,7 +44,7 @@ pub trait TaskStore: Send + Sync + 'static {
     /// If the future is dropped before it completes, the task may or may not be stored.
     fn create(&self, task: TaskRecord) -> impl Future<Output = Result<()>> + Send;
 
-    /// Loads the task with an id. `None` if there is none, or it is gone.
+    /// Loads the task with this ID. `None` if there is none, or it is gone.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -65,8 +67,8 @@ pub trait TaskStore: Send + Sync + 'static {
         task: TaskRecord,
     ) -> impl Future<Output = Result<bool>> + Send;
 
-    /// Leases a task to the caller, if no other lease of it is valid: for `lease`, by the store's own clock. Returns the epoch of
-    /// the lease, which is greater than that of every earlier lease; `None` if another lease is valid, and if the task is gone.
+    /// Leases a task to the caller for `lease`, by the store's own clock, unless another lease is valid. Returns the epoch of
+    /// the lease, which is greater than that of every earlier lease. `None` if another lease is valid, or if the task is gone.
     ///
     /// The revision of the task changes, so that a change that was read under an earlier lease is refused. The process that runs
     /// the task compares [`StoredTask::epoch`] with its own epoch before each change.
@@ -78,8 +80,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// If the future is dropped before it completes, the task may be leased without a holder until the lease expires.
     fn claim(&self, id: &str, lease: Duration) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Extends the lease of this epoch to `lease` from now on. Returns whether it is the task's newest lease and was valid until
-    /// now; an expired lease cannot be renewed. The revision does not change.
+    /// Extends the lease of this epoch to `lease` from now on. Returns whether it is the task's newest lease and was still
+    /// valid: an expired lease cannot be renewed. The revision does not change.
     ///
     /// A `lease` of zero ends the lease: when this returns, the task is an [orphan](Self::orphans), and any process can claim it.
     ///
@@ -95,8 +97,8 @@ pub trait TaskStore: Send + Sync + 'static {
         lease: Duration,
     ) -> impl Future<Output = Result<bool>> + Send;
 
-    /// The ids of tasks that are not over and whose lease has expired, at most `limit` of them. A task that was never leased is not
-    /// among them: the work on it is done elsewhere.
+    /// Returns the IDs of tasks that have not ended and whose lease has expired, at most `limit` of them. Tasks that were never
+    /// leased are not included: their work is done elsewhere.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -105,8 +107,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Cancel safe: it changes nothing.
     fn orphans(&self, limit: usize) -> impl Future<Output = Result<Vec<String>>> + Send;
 
-    /// The ids of an owner's tasks, in byte order: those after `after`, if it is given, and at most `limit` of them. The owner
-    /// `None` stands for all callers without authentication.
+    /// Returns the IDs of an owner's tasks, in byte order: those after `after`, if given, and at most `limit` of them. The
+    /// owner `None` stands for all callers without authentication.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -129,8 +131,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Cancel safe: it changes nothing.
     fn changed(&self, id: &str, revision: u64) -> impl Future<Output = Result<()>> + Send;
 
-    /// Whether other processes can continue the store's tasks when this process ends. If so, which is the default, a process that
-    /// shuts down [hands its tasks over](super::TaskControl::hand_over).
+    /// Returns whether other processes can continue the store's tasks when this process ends. If so, which is the default, a
+    /// process that shuts down [hands its tasks over](super::TaskControl::hand_over).
     fn outlives_process(&self) -> bool {
         true
     }
@@ -179,13 +181,13 @@ impl<S: TaskStore> TaskStore for Arc<S> {
     }
 }
 
-/// A task as it is loaded from a store.
+/// A task as loaded from a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredTask {
     /// The task.
     pub task: TaskRecord,
-    /// The revision of the stored task, which is another one after each change.
+    /// The revision of the stored task, which differs after each change.
     pub revision: u64,
     /// The epoch of the newest lease of the task, even if that lease has expired. 0 if the task was never leased.
     pub epoch: u64,
@@ -203,11 +205,11 @@ impl StoredTask {
     }
 }
 
-/// How long a store may take to answer.
+/// The timeout of a store's calls.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The object-safe form of [`TaskStore`]. All requests but [`changed`](Self::changed) have a time-out: a store whose database has
-/// gone away often never answers.
+/// The object-safe form of [`TaskStore`]. All calls except [`changed`](Self::changed) have a timeout, because a store whose
+/// database is gone often never answers.
 pub(crate) trait AnyTaskStore: Send + Sync {
     fn create(&self, task: TaskRecord) -> BoxFuture<'_, Result<()>>;
 
@@ -297,6 +299,6 @@ fn within_timeout<'a, T>(
 ) -> BoxFuture<'a, Result<T>> {
     Box::pin(async move {
         let answered = timeout(TIMEOUT, answer).await;
-        answered.unwrap_or_else(|_| Err(Error::internal("the store of tasks does not answer")))
+        answered.unwrap_or_else(|_| Err(Error::internal("the task store did not respond in time")))
     })
 }

@@ -18,16 +18,18 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// Task settings of a tool.
+/// Adds task settings to a tool.
 pub trait TaskTool {
     /// Sets when a call becomes a task. The server needs the extension: [`Tasks::extension`](super::Tasks::extension).
     ///
     /// A call whose arguments are not valid is answered at once, and does not become a task.
     ///
-    /// The handler does not change. Once its call is a task, its progress becomes the status message, beginning with the latest
-    /// report from before there was a task; its questions are asked by the task; of the client's messages only `tasks/cancel`
-    /// cancels it; and its log messages for the client are dropped. The time that a client waits for an answer to a request does
-    /// not limit the task.
+    /// The handler does not change. Once its call is a task:
+    ///
+    /// - its progress becomes the status message, starting with the latest report from before;
+    /// - the task asks its questions;
+    /// - only `tasks/cancel` cancels it, and the client's request timeout does not limit it;
+    /// - its log messages for the client are dropped.
     ///
     /// ```
     /// use std::time::Duration;
@@ -41,11 +43,11 @@ pub trait TaskTool {
     #[must_use]
     fn task(self, policy: TaskPolicy) -> Self;
 
-    /// Forbids a second run of the handler of a task. If its process ends, the task then fails, and the error says that it may have
-    /// been done in part. Without this setting, another process with the same store runs the handler from the top, with the answers
-    /// so far and the results of its [steps](crate::RequestContext::step).
+    /// Forbids a second run of a task's handler. If its process ends, the task fails, with an error that it was interrupted.
+    /// Without this setting, another process with the same store runs the handler from the top, with the answers so far and the
+    /// results of its [steps](crate::RequestContext::step).
     ///
-    /// This is for handlers that hold resources which exist only in their process: a connection, a lock, a child process.
+    /// This is for handlers with resources that exist only in their process: a connection, a lock, a child process.
     ///
     /// ```
     /// use oxmcp::{Tool, tasks::{TaskPolicy, TaskTool}};
@@ -76,27 +78,27 @@ impl TaskTool for Tool {
     }
 }
 
-/// Sets in the list of 2025-11-25 whether calls can be tasks. Other revisions do not have the member.
+/// Sets in the listing of 2025-11-25 whether calls can be tasks. Other revisions do not have the member.
 fn set_support(entry: &mut Definition, support: TaskSupport) {
     let execution = entry.execution.get_or_insert_default();
     execution.task_support = Some(support);
 }
 
-/// The task of a call, for its handler.
+/// Gives a handler access to the task of its call.
 pub trait TaskContext {
-    /// The id of the task. `None` while the call is not a task. To hand the id on to another party that does the work,
+    /// Returns the ID of the task. `None` while the call is not a task. To hand the ID to another party that does the work,
     /// [leave](Self::leave_task) the task.
     fn task_id(&self) -> Option<String>;
 
-    /// Leaves the work to another party, which [completes](super::TaskControl::complete) the task with this id. `None` while the
-    /// call is not a task.
+    /// Leaves the work to another party, which [completes](super::TaskControl::complete) the task with this ID. `None` while
+    /// the call is not a task.
     ///
-    /// From then on the handler is never run again. It hands the id on, and waits: it is cancelled when the task is completed, and
-    /// its return value ends the task if it returns before that. If its process ends, the task continues without it, until it is
-    /// completed or its [`ttl`](super::Tasks::ttl) is over.
+    /// From then on the handler is never run again. It hands the ID on and waits: it is cancelled when the task is completed,
+    /// and its return value ends the task if it returns before that. If its process ends, the task continues without it, until
+    /// it is completed or its [`ttl`](super::Tasks::ttl) is over.
     ///
     /// # Errors
-    /// If the store fails, and if the task is over.
+    /// If the store fails, or if the task has ended.
     ///
     /// # Cancel safety
     /// If the future is dropped before it completes, the task may or may not be left.
@@ -185,23 +187,22 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
     continue_as_task(&tasks, &cx, &tool, call).await
 }
 
-/// The error for a call that asks for a task, and whose arguments are not valid.
+/// The error for a call that asks for a task with invalid arguments.
 fn refused_arguments(response: &ToolResponse) -> Error {
     let texts = response.result().map(|it| it.to_text());
     Error::invalid_params(texts.unwrap_or_default())
 }
 
-/// The error for a call that can only be a task: of a client that has not asked for one, or of a revision that has none.
+/// The error for a call that can only be a task, if its client did not ask for one or its revision has none.
 fn needs_tasks(tool: &str, revision: Revision) -> Error {
     if has_tasks(revision) {
         return Error::protocol(
             ErrorCode::METHOD_NOT_FOUND,
-            format!("the tool {tool:?} runs as a task only: call it with the member `task`"),
+            format!("the tool {tool:?} runs only as a task; call it with the member `task`"),
         );
     }
     let modern = Revision::LATEST;
     Error::invalid_params(format!(
-        "the tool {tool:?} runs as a task only, and this client speaks {revision}: call it with {modern}, and declare the \
-         extension {ID}"
+        "the tool {tool:?} runs only as a task: this client speaks {revision}; call it with {modern} and declare the extension {ID}"
     ))
 }

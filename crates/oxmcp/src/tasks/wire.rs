@@ -14,7 +14,7 @@ pub const ID: &str = "io.modelcontextprotocol/tasks";
 /// The result type of a call that became a task.
 pub(super) const RESULT_TYPE: &str = "task";
 
-/// The key of subscriptions to tasks, whose value is a list of task ids.
+/// The key of subscriptions to tasks, whose value is a list of task IDs.
 pub(super) const LISTEN_KEY: &str = "taskIds";
 
 /// The request `tasks/get`.
@@ -65,9 +65,9 @@ impl Notification for TaskChanged {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UpdateTaskParams {
-    /// The id of the task.
+    /// The ID of the task.
     pub task_id: String,
-    /// The answers, by the keys of the task's input requests. They may answer only some of the requests.
+    /// The answers, by the keys of the task's input requests. Some requests may stay unanswered.
     pub input_responses: InputResponses,
     /// Metadata of the protocol and of extensions (`_meta`).
     #[serde(rename = "_meta", default, skip_serializing_if = "Meta::is_absent")]
@@ -75,7 +75,7 @@ pub struct UpdateTaskParams {
 }
 
 impl UpdateTaskParams {
-    /// Answers for a task.
+    /// Creates answers for a task.
     #[must_use]
     pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
         Self {
@@ -92,13 +92,13 @@ impl Payload for UpdateTaskParams {
     }
 }
 
-/// The state of a task: the result of `tasks/get`, and the params of `notifications/tasks`. Without the outcome and the input
-/// requests, it is the answer to a call that became a task.
+/// The state of a task: the result of `tasks/get`, and the params of `notifications/tasks`. Without outcome and input requests,
+/// it is also the answer to a call that became a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TaskState {
-    /// The id of the task.
+    /// The ID of the task.
     pub task_id: String,
     /// The status of the task.
     pub status: TaskStatus,
@@ -109,7 +109,7 @@ pub struct TaskState {
     pub created_at: String,
     /// When the task changed last, in ISO 8601.
     pub last_updated_at: String,
-    /// How long the task is kept after its creation, in milliseconds. `None` means for ever.
+    /// How long the task is kept after its creation, in milliseconds. `None` means forever.
     pub ttl_ms: Option<u64>,
     /// How often to poll the task, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,10 +118,10 @@ pub struct TaskState {
     /// params.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<OrderedMap<RawJson>>,
-    /// The result that the call would have been answered with, if the task is completed.
+    /// The result that would have answered the call, if the task is completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
-    /// The error that the call would have been answered with, if the task has failed.
+    /// The error that would have answered the call, if the task has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorObject>,
 }

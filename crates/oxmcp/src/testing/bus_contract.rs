@@ -15,9 +15,9 @@ use crate::{
     store::{AnyBus, Bus, Delivery, any_bus},
 };
 
-/// Checks a bus against the contract of [`Bus`]. `make` returns two handles to one bus, as two processes have them. Each rule
-/// calls it anew, and the handles may be of the same bus, since topics are never reused. The report of missed messages must be
-/// tested by the bus itself, since only its own tests can make it lose a message.
+/// Checks a bus against the contract of [`Bus`]. `make` returns two handles to one bus, as in two processes. Each rule calls it
+/// again, and may get handles to the same bus, because topics are never reused. Test the report of missed messages yourself:
+/// only the bus's own tests can make it lose a message.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// The first rule that the bus breaks, with the details; or an error of the bus.
+/// The first broken rule, with the details; or an error of the bus.
 ///
 /// # Cancel safety
 /// Cancel safe: nothing remains on the bus.
@@ -61,7 +61,7 @@ async fn next(subscription: &mut BoxStream<'static, Delivery>) -> Result<(String
     match timeout(PATIENCE, next).await {
         Ok(Some(Delivery::Message { topic, message })) => Ok((topic.to_string(), message)),
         other => Err(Error::misuse(format!(
-            "the bus breaks a rule: what is published is delivered\nfound: {other:?}"
+            "the bus breaks a rule: published messages are delivered\nfound: {other:?}"
         ))),
     }
 }
@@ -73,7 +73,7 @@ async fn messages_come((one, other): &Handles) -> Result<()> {
     for topic in [&topic, &topics] {
         for text in ["", "{}", "\0\r\n\u{1f980}"] {
             one.publish(topic, text.into()).await?;
-            let rule = "all subscribers get what is published, the publisher too, with its topic";
+            let rule = "all subscribers get each message with its topic, including the publisher";
             let expected = (topic.clone(), Bytes::from(text));
             must(rule, next(&mut here).await?, expected.clone())?;
             must(rule, next(&mut there).await?, expected)?;
@@ -88,7 +88,7 @@ async fn topics_are_separate((one, other): &Handles) -> Result<()> {
     let mut subscription = other.subscribe(&[&topic]).await?;
     one.publish(&longer, "1".into()).await?;
     one.publish(&topic, "2".into()).await?;
-    let rule = "what is published on other topics does not come";
+    let rule = "messages of other topics are not delivered";
     must(
         rule,
         next(&mut subscription).await?,
@@ -96,7 +96,7 @@ async fn topics_are_separate((one, other): &Handles) -> Result<()> {
     )?;
     let mut late = one.subscribe(&[&longer, &topic]).await?;
     other.publish(&topic, "3".into()).await?;
-    let rule = "what was published before does not come";
+    let rule = "messages from before the subscription are not delivered";
     must(rule, next(&mut late).await?, (topic, "3".into()))
 }
 
@@ -107,7 +107,7 @@ async fn messages_come_in_order((one, other): &Handles) -> Result<()> {
         one.publish(&topic, number.to_string().into()).await?;
     }
     for number in 0..100 {
-        let rule = "the messages of a publisher come in order, each once";
+        let rule = "the messages of a publisher arrive in order, each once";
         let expected = (topic.clone(), number.to_string().into());
         must(rule, next(&mut subscription).await?, expected)?;
     }
@@ -119,6 +119,6 @@ async fn large_messages((one, other): &Handles) -> Result<()> {
     let mut subscription = other.subscribe(&[&topic]).await?;
     let large = Bytes::from(vec![b'x'; 1 << 20]);
     one.publish(&topic, large.clone()).await?;
-    let rule = "a message of a MiB comes, as it was";
+    let rule = "a message of 1 MiB arrives unchanged";
     must(rule, next(&mut subscription).await?.1 == large, true)
 }

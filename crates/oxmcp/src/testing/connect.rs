@@ -1,4 +1,4 @@
-//! Connection of a client and a server in memory.
+//! Connects a client and a server in memory.
 
 use std::{
     future::{Future, IntoFuture},
@@ -15,7 +15,7 @@ use crate::{
     transport::in_memory,
 };
 
-/// Connects a client to a server, in this process. Await the result to get the session.
+/// Connects a client to a server in this process. Await the result to get the session.
 ///
 /// See the [module](super) for an example.
 pub fn connect(server: &Server) -> Connect {
@@ -27,8 +27,8 @@ pub fn connect(server: &Server) -> Connect {
     }
 }
 
-/// A session that is about to be opened; made by [`connect`].
-#[must_use = "a session is opened when it is awaited"]
+/// A session that is about to be opened; created by [`connect`].
+#[must_use = "await it to open the session"]
 pub struct Connect {
     server: Server,
     client: Client,
@@ -37,20 +37,20 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// Reads leniently on both sides, as with peers that others have written. By default both sides accept only what follows the
-    /// specification, so that a test notices where a server or a client does not: see [`Server::strict`].
+    /// Reads leniently on both sides, as with other implementations. By default, both sides are [strict](Server::strict), so
+    /// that a test notices violations of the specification.
     pub fn lenient(mut self) -> Self {
         self.is_lenient = true;
         self
     }
 
-    /// Pins the revision. By default the newest that both support is negotiated.
+    /// Pins the revision. By default, the newest that both support is negotiated.
     pub fn revision(mut self, revision: Revision) -> Self {
         self.revision = Some(revision);
         self
     }
 
-    /// Connects this client instead of one without capabilities.
+    /// Connects this client, instead of one without capabilities.
     pub fn client(mut self, client: &Client) -> Self {
         self.client = client.clone();
         self

@@ -1,4 +1,4 @@
-//! Utilities for contracts: the check of a rule, and unique names.
+//! Utilities for contracts: checking a rule, and unique names.
 
 use std::fmt::Debug;
 #[cfg(feature = "http-server")]
@@ -41,7 +41,7 @@ pub(super) fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> R
 /// A unique name, even in a database that is not empty.
 pub(super) fn unique() -> String {
     let mut random = [0; 16];
-    // Without randomness the contract still works with a store that is empty.
+    // Without random bytes the contract still works with an empty store.
     let _ = getrandom::fill(&mut random);
     format!("contract-{:032x}", u128::from_be_bytes(random))
 }

@@ -18,9 +18,9 @@ use crate::{
 const SHORT: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(60);
 
-/// Checks an event store against the contract of [`EventStore`]. `make` returns two handles to one store, as two processes have
-/// them. Each rule calls it anew, and the handles may be of the same store, since the names of sessions are never reused. It
-/// takes some seconds, since leases must expire.
+/// Checks an event store against the contract of [`EventStore`]. `make` returns two handles to one store, as in two processes.
+/// Each rule calls it again, and may get handles to the same store, because session names are never reused. It takes some
+/// seconds, because leases must expire.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,7 +37,7 @@ const LONG: Duration = Duration::from_secs(60);
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, with the details; or an error of the store.
+/// The first broken rule, with the details; or an error of the store.
 ///
 /// # Cancel safety
 /// If the future is dropped before it returns, its data may remain in the store.
@@ -86,13 +86,15 @@ impl Stored {
     async fn append(&self, stream: &str, data: &'static str) -> Result<u64> {
         let indexes = self.append_all(stream, &[data]).await?;
         let index = indexes.first().copied();
-        index.ok_or_else(|| Error::misuse("the store breaks a rule: an event has no index"))
+        index.ok_or_else(|| Error::misuse("the store breaks a rule: every event gets an index"))
     }
 
     async fn append_all(&self, stream: &str, texts: &[&'static str]) -> Result<Vec<u64>> {
         let write = StreamWrite::new(texts.iter().collect::<EventBatch>());
         let indexes = self.write(stream, write).await?;
-        indexes.ok_or_else(|| Error::misuse("the store breaks a rule: no lease is needed"))
+        indexes.ok_or_else(|| {
+            Error::misuse("the store breaks a rule: writes without a lease are always allowed")
+        })
     }
 
     async fn write(&self, stream: &str, write: StreamWrite) -> Result<Option<Vec<u64>>> {
@@ -101,7 +103,7 @@ impl Stored {
 
     async fn end(&self, stream: &str) -> Result<()> {
         let ended = self.write(stream, StreamWrite::default().ending()).await?;
-        must("a stream is ended without events", ended, Some(Vec::new()))
+        must("a stream can end without events", ended, Some(Vec::new()))
     }
 
     /// Reads events, by the other handle.
@@ -127,7 +129,7 @@ fn found(events: &[&'static str], ended: bool) -> Replay {
 }
 
 async fn indexes_count_up(it: &Stored) -> Result<()> {
-    let rule = "the events of each stream are counted from 1";
+    let rule = "the events of each stream are numbered from 1";
     for index in 1..=3 {
         must(rule, it.append("a", "{}").await?, index)?;
         must(rule, it.append("b", "{}").await?, index)?;
@@ -140,19 +142,19 @@ async fn replay_after_index(it: &Stored) -> Result<()> {
     for text in texts {
         it.append("a", text).await?;
     }
-    let rule = "what follows an index is given in order, and as it was";
+    let rule = "the events after an index are returned in order and unchanged";
     must(rule, it.after("a", 0, 10).await?, found(&texts, false))?;
     let rest = ["[]", "{}"];
     must(rule, it.after("a", 2, 10).await?, found(&rest, false))?;
-    let rule = "after the newest event there is nothing, and nothing is lost";
+    let rule = "after the newest event, nothing is returned and nothing is lost";
     must(rule, it.after("a", 4, 10).await?, found(&[], false))?;
-    let rule = "no more than max events are given at once";
+    let rule = "at most max events are returned at once";
     must(rule, it.after("a", 1, 1).await?, found(&[texts[1]], false))?;
     must(rule, it.after("a", 0, 0).await?, found(&[], false))
 }
 
 async fn unknown_is_lost(it: &Stored) -> Result<()> {
-    let rule = "what is not known is lost";
+    let rule = "an unknown stream or index is reported as lost";
     must(rule, it.after("a", 0, 10).await?, Replay::Lost)?;
     it.append("a", "{}").await?;
     must(rule, it.after("b", 0, 10).await?, Replay::Lost)?;
@@ -162,18 +164,18 @@ async fn unknown_is_lost(it: &Stored) -> Result<()> {
 
 async fn appended_together(it: &Stored) -> Result<()> {
     let texts = ["", "1", "2"];
-    let rule = "events that are added together are counted like others";
+    let rule = "events that are added together are numbered like others";
     must(rule, it.append_all("a", &texts).await?, vec![1, 2, 3])?;
     must(rule, it.append("a", "3").await?, 4)?;
     must(rule, it.append_all("b", &["1"]).await?, vec![1])?;
     must(rule, it.append_all("a", &["4", "5"]).await?, vec![5, 6])?;
-    let rule = "events that are added together are given in order, and as they were";
+    let rule = "events that are added together are returned in order and unchanged";
     let all = ["", "1", "2", "3", "4", "5"];
     must(rule, it.after("a", 0, 10).await?, found(&all, false))?;
     must(rule, it.after("a", 1, 1).await?, found(&["1"], false))?;
     must(rule, it.after("a", 5, 10).await?, found(&["5"], false))?;
     must(rule, it.after("b", 0, 10).await?, found(&["1"], false))?;
-    let rule = "no events at all begin no stream";
+    let rule = "a write without events does not begin a stream";
     must(rule, it.append_all("c", &[]).await?, Vec::new())?;
     must(rule, it.after("c", 0, 10).await?, Replay::Lost)
 }
@@ -185,7 +187,7 @@ async fn sessions_are_separate(it: &Stored) -> Result<()> {
         session: unique(),
     };
     it.append("a", "1").await?;
-    let rule = "a session sees nothing of another one's streams";
+    let rule = "a session cannot see the streams of another session";
     must(rule, other.after("a", 0, 10).await?, Replay::Lost)?;
     must(rule, other.append("a", "2").await?, 1)?;
     must(rule, it.after("a", 0, 10).await?, found(&["1"], false))?;
@@ -205,15 +207,15 @@ async fn end_of_stream(it: &Stored) -> Result<()> {
     it.append("b", "1").await?;
     it.end("a").await?;
     it.end("a").await?;
-    let rule = "what was in a stream that has ended is still there, and its end is told with the last of it";
+    let rule = "an ended stream keeps its events, and reports its end with the last one";
     must(rule, it.after("a", 0, 1).await?, found(&["1"], false))?;
     must(rule, it.after("a", 0, 2).await?, found(&["1", "2"], true))?;
     must(rule, it.after("a", 2, 10).await?, found(&[], true))?;
-    let rule = "a stream that has ended takes no more events";
+    let rule = "an ended stream rejects further events";
     must(rule, it.append("a", "3").await.is_err(), true)?;
     must(rule, it.append_all("a", &["3", "4"]).await.is_err(), true)?;
     must(rule, it.after("a", 1, 10).await?, found(&["2"], true))?;
-    let rule = "a stream ends by itself alone";
+    let rule = "ending a stream does not end others";
     must(rule, it.append("b", "2").await.ok(), Some(2))?;
     must(rule, it.after("b", 2, 10).await?, found(&[], false))
 }
@@ -227,7 +229,7 @@ async fn ended_streams_make_room(it: &Stored) -> Result<()> {
     for number in 0..MANY_STREAMS {
         let write = StreamWrite::new(Bytes::from_static(b"{}")).ending();
         let kept = it.write(&format!("r{number}"), write).await.ok();
-        let rule = "streams that have ended make room for new ones";
+        let rule = "ended streams make space for new ones";
         must(rule, kept, Some(Some(vec![1])))?;
     }
     must(
@@ -235,14 +237,14 @@ async fn ended_streams_make_room(it: &Stored) -> Result<()> {
         it.after(&last, 0, 10).await?,
         found(&["{}"], true),
     )?;
-    let rule = "a stream that goes on is not forgotten for others";
+    let rule = "an open stream is not evicted for others";
     must(rule, it.append("a", "2").await.ok(), Some(2))
 }
 
 async fn forgotten_session(it: &Stored) -> Result<()> {
     it.append("a", "1").await?;
     it.append("b", "1").await?;
-    let rule = "nothing is left of a session that was forgotten";
+    let rule = "nothing is left of a forgotten session";
     for _ in 0..2 {
         it.other.forget(&it.session).await?;
         must(rule, it.after("a", 0, 10).await?, Replay::Lost)?;
@@ -254,10 +256,10 @@ async fn forgotten_session(it: &Stored) -> Result<()> {
 async fn events_at_once(it: &Stored) -> Result<()> {
     let mut indexes = try_join_all((0..32).map(|_| it.append("a", "{}"))).await?;
     indexes.sort_unstable();
-    let rule = "events that are added at once get an index each";
+    let rule = "events that are added concurrently get distinct indexes";
     must(rule, indexes, (1..=32).collect())?;
     let together = try_join_all((0..8).map(|_| it.append_all("b", &["1", "2"]))).await?;
-    let rule = "so do those of several that are added together, in their order";
+    let rule = "concurrent batches get contiguous indexes, in order";
     must(rule, together.iter().all(|it| it.is_sorted()), true)?;
     let mut indexes = together.concat();
     indexes.sort_unstable();
@@ -265,7 +267,7 @@ async fn events_at_once(it: &Stored) -> Result<()> {
 }
 
 async fn hostile_names(it: &Stored) -> Result<()> {
-    let rule = "names are told apart whatever is in them";
+    let rule = "names are distinct, whatever they contain";
     let named = |name: &str| Stored {
         one: Arc::clone(&it.one),
         other: Arc::clone(&it.other),
@@ -289,7 +291,7 @@ async fn hostile_names(it: &Stored) -> Result<()> {
 }
 
 async fn large_events(it: &Stored) -> Result<()> {
-    let rule = "an event of a MiB is kept, as it was";
+    let rule = "an event of 1 MiB is kept unchanged";
     let large = Bytes::from(vec![b'x'; 1 << 20]);
     let write = StreamWrite::new(large.clone());
     must(rule, it.write("a", write).await?, Some(vec![1]))?;
@@ -322,7 +324,7 @@ async fn follow(it: &Stored, stream: &str) -> Result<Vec<Bytes>> {
                 return Ok(all);
             }
             Replay::Events { events, .. } if events.is_empty() => {
-                let rule = "a wait ends when something is added, or the stream ends";
+                let rule = "a wait ends when an event is added or the stream ends";
                 must(
                     rule,
                     ends(it.other.watch(&it.session, stream, seen)).await?,
@@ -330,7 +332,7 @@ async fn follow(it: &Stored, stream: &str) -> Result<Vec<Bytes>> {
                 )?;
             }
             Replay::Events { events, .. } => all.extend(events),
-            Replay::Lost => return must("what is there is not lost", false, true).map(|()| all),
+            Replay::Lost => return must("existing events are not lost", false, true).map(|()| all),
         }
     }
 }
@@ -347,7 +349,7 @@ async fn watched_stream(it: &Stored) -> Result<()> {
     };
     let (all, written) = join(follow(it, "a"), written).await;
     written?;
-    let rule = "who follows a stream by another handle gets all of it, in order";
+    let rule = "another handle reads the whole stream, in order";
     must(
         rule,
         all?,
@@ -357,7 +359,7 @@ async fn watched_stream(it: &Stored) -> Result<()> {
 
 async fn waits_end(it: &Stored) -> Result<()> {
     let watch = |stream| ends(it.other.watch(&it.session, stream, 0));
-    let rule = "a wait ends at once where there is something already, and where there is no stream";
+    let rule = "a wait ends at once if there is a later event, or no stream";
     must(rule, watch("a").await?, true)?;
     it.append("a", "1").await?;
     must(rule, watch("a").await?, true)?;
@@ -382,7 +384,7 @@ async fn waits_end(it: &Stored) -> Result<()> {
 }
 
 async fn leased_stream(it: &Stored) -> Result<()> {
-    let rule = "a stream has one lease at a time, and a stream that is not there begins with it";
+    let rule = "a stream has one lease at a time, and a claim creates a missing stream";
     let first = it.claim("a", Claim::IfFree, LONG).await?;
     must(rule, first.is_some(), true)?;
     must(rule, it.after("a", 0, 10).await?, found(&[], false))?;
@@ -393,19 +395,19 @@ async fn leased_stream(it: &Stored) -> Result<()> {
     );
     let (one, other) = both.await;
     must(rule, one?.is_some(), other?.is_none())?;
-    let rule = "a lease is renewed by its epoch, and by no other";
+    let rule = "a lease is renewed only by its own epoch";
     let first = first.unwrap_or_default();
     must(rule, it.renew("a", first).await?, true)?;
     must(rule, it.renew("a", first + 1).await?, false)?;
     must(rule, it.renew("c", 1).await?, false)?;
-    let rule = "a stream that has ended is neither leased nor renewed";
+    let rule = "an ended stream can be neither leased nor renewed";
     it.end("a").await?;
     must(rule, it.renew("a", first).await?, false)?;
     must(rule, it.claim("a", Claim::Take, LONG).await?, None)
 }
 
 async fn taken_stream(it: &Stored) -> Result<()> {
-    let rule = "a lease that is taken is the stream's, and the one before holds no more";
+    let rule = "a taken lease is valid, and the previous one is not";
     let first = it
         .claim("a", Claim::IfFree, LONG)
         .await?
@@ -429,11 +431,11 @@ async fn claim_next(it: &Stored, stream: &str, rule: &str) -> Result<u64> {
 }
 
 async fn lapsed_lease(it: &Stored) -> Result<()> {
-    let rule = "a lease runs out by itself, and then another is given";
+    let rule = "a lease expires by itself, and then another is granted";
     let first = it.claim("a", Claim::IfFree, SHORT).await?;
     let next = claim_next(it, "a", rule).await?;
     must(rule, Some(next) > first, true)?;
-    let rule = "a lease that has run out is renewed unless there is another";
+    let rule = "an expired lease can be renewed unless there is a newer one";
     let epoch = it
         .claim("b", Claim::IfFree, SHORT)
         .await?
@@ -449,12 +451,12 @@ async fn late_writers_are_refused(it: &Stored) -> Result<()> {
         StreamWrite::new(events).under(Lease::new(epoch, LONG))
     };
     must(
-        "a writer's first lease is 1",
+        "the first lease of a writer has epoch 1",
         it.write("a", under(1, "1")).await?,
         Some(vec![1]),
     )?;
     let next = it.claim("a", Claim::Take, LONG).await?.unwrap_or_default();
-    let rule = "nothing is added under a lease that is not the newest";
+    let rule = "nothing is added under an old lease";
     must(rule, next > 1, true)?;
     must(rule, it.write("a", under(1, "2")).await?, None)?;
     must(rule, it.write("a", under(1, "2").ending()).await?, None)?;
@@ -466,7 +468,7 @@ async fn late_writers_are_refused(it: &Stored) -> Result<()> {
     )?;
     must(rule, it.after("a", 0, 10).await?, found(&["1", "3"], true))?;
     must(rule, it.write("a", under(1, "4")).await?, None)?;
-    let rule = "without a lease anybody may add";
+    let rule = "writes without a lease are always allowed";
     must(rule, it.write("b", under(1, "1")).await?, Some(vec![1]))?;
     must(rule, it.append("b", "2").await?, 2)
 }
@@ -477,7 +479,7 @@ async fn writers_lease(it: &Stored) -> Result<()> {
         StreamWrite::new(events).under(Lease::new(1, lasts))
     };
     it.write("a", write(LONG)).await?;
-    let rule = "who writes under a lease holds it, and renews it with each write";
+    let rule = "a write under a lease acquires and renews it";
     must(rule, it.claim("a", Claim::IfFree, LONG).await?, None)?;
     it.write("b", write(SHORT)).await?;
     it.write("b", write(LONG)).await?;

@@ -1,11 +1,12 @@
-//! Test utilities for servers and clients: both ends in one process, without waiting.
+//! Test utilities for servers and clients: both ends in one process, without real waits.
 //!
-//! [`connect()`] opens a client's session with a [`Server`](crate::Server), in a revision of your choice; it needs the features
-//! `client` and `server`. [`ScriptedPeer`] is a peer of either role that sends exactly the messages that a test gives it, and
-//! records those that it receives. With the feature `http-server`, `event_store_contract`, `session_store_contract` and
-//! `bus_contract` check the implementation of a store or bus against the contract of its trait; so do `task_store_contract`
-//! with `server` and `tasks`, and `token_store_contract` with `auth`. All work under tokio's paused time
-//! (`#[tokio::test(start_paused = true)]`).
+//! [`connect()`] opens a client's session with a [`Server`](crate::Server), in a revision of your choice. It needs the features
+//! `client` and `server`. [`ScriptedPeer`] is a peer of either role that sends exactly the messages of a test, and records the
+//! ones it receives.
+//!
+//! With the feature `http-server`, `event_store_contract`, `session_store_contract` and `bus_contract` check the implementation
+//! of a store or bus against the contract of its trait. So do `task_store_contract` with `server` and `tasks`, and
+//! `token_store_contract` with `auth`. Everything works under tokio's paused time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
 //! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};
@@ -24,15 +25,6 @@
 //! # t.close().await
 //! # }
 //! ```
-
-// The files of this module:
-//
-// | `connect` | a client and a server, connected in memory |
-// | `scripted_peer` | [`ScriptedPeer`] |
-// | `event_contract`, `session_contract`, `bus_contract` | the contracts of the stores and the bus that nodes share |
-// | `token_store_contract` | the contract of stores of credentials |
-// | `task_contract` | the contract of stores of tasks |
-// | `contract_rules` | the parts that the contracts have in common |
 
 #[cfg(feature = "http-server")]
 mod bus_contract;

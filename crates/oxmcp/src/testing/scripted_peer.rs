@@ -14,8 +14,8 @@ use crate::{
     },
 };
 
-/// A peer that does nothing by itself: a test gives it the messages to send, and examines those that it receives. It uses raw
-/// JSON-RPC, so it can be a client or a server, and can break the protocol.
+/// A peer that follows a test's script: the test tells it which messages to send, and examines those that it receives. It uses
+/// raw JSON-RPC, so it can be a client or a server, and can violate the protocol.
 ///
 /// ```
 /// use oxmcp::{Server, testing::ScriptedPeer};
@@ -68,7 +68,7 @@ impl ScriptedPeer {
         self.send_line(&message.to_string()).await
     }
 
-    /// Sends a line that need not be a message, followed by a newline.
+    /// Sends any line, which need not be a message, followed by a newline.
     ///
     /// # Errors
     /// If the other side has closed the connection.
@@ -92,7 +92,7 @@ impl ScriptedPeer {
     pub async fn receive(&mut self) -> Result<Value> {
         let frame = self.read.read().await?;
         let Some(Frame::Message(message)) = frame else {
-            return Err(Error::closed("the other side sent no further message"));
+            return Err(Error::closed("the other side closed the connection"));
         };
         let message = message.to_vec();
         self.note("<-", &message);
@@ -138,7 +138,7 @@ impl ScriptedPeer {
             != Some(revision.as_str())
         {
             return Err(Error::unsupported(format!(
-                "the server does not agree: {answer}"
+                "the server did not accept the revision: {answer}"
             )));
         }
         self.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
@@ -146,7 +146,7 @@ impl ScriptedPeer {
         Ok(answer)
     }
 
-    /// The `_meta` that a modern client sends with each request.
+    /// Returns the `_meta` that a modern client sends with each request.
     #[must_use]
     pub fn modern_meta() -> Value {
         json!({
@@ -156,7 +156,7 @@ impl ScriptedPeer {
         })
     }
 
-    /// Closes this side's sending half: the other side then reads the end.
+    /// Closes this side's sending half, so that the other side reads the end.
     ///
     /// # Errors
     /// If the connection cannot be closed.
@@ -167,7 +167,7 @@ impl ScriptedPeer {
         self.write.close().await
     }
 
-    /// All messages that were sent (`->`) and received (`<-`), one per line: for snapshots.
+    /// Returns all messages that were sent (`->`) and received (`<-`), one per line, for snapshots.
     #[must_use]
     pub fn transcript(&self) -> &str {
         &self.transcript

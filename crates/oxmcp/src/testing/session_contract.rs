@@ -27,9 +27,9 @@ const LONG: Duration = Duration::from_secs(60);
 /// A maximum number of sessions that no principal reaches.
 const MANY: usize = usize::MAX;
 
-/// Checks a session store against the contract of [`SessionStore`]. `make` returns two handles to one store, as two processes
-/// have them. Each rule calls it anew, and the handles may be of the same store, since ids are never reused. It takes some
-/// seconds, since records must expire.
+/// Checks a session store against the contract of [`SessionStore`]. `make` returns two handles to one store, as in two
+/// processes. Each rule calls it again, and may get handles to the same store, because IDs are never reused. It takes some
+/// seconds, because records must expire.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,7 +46,7 @@ const MANY: usize = usize::MAX;
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, with the details; or an error of the store.
+/// The first broken rule, with the details; or an error of the store.
 ///
 /// # Cancel safety
 /// If the future is dropped before it returns, its data may remain in the store.
@@ -87,7 +87,7 @@ async fn unknown_record((one, other): &Handles) -> Result<()> {
 }
 
 async fn loads_what_was_created((one, other): &Handles) -> Result<()> {
-    let rule = "a record is given as it was created, by every handle";
+    let rule = "every handle loads a record as it was created";
     for record in [small_record("a")?, full_record()?] {
         let id = unique();
         let expected = Some((comparable(&record)?, 1));
@@ -100,7 +100,7 @@ async fn loads_what_was_created((one, other): &Handles) -> Result<()> {
 }
 
 async fn created_once((one, other): &Handles) -> Result<()> {
-    let rule = "there is one record of an id, the first";
+    let rule = "an ID has one record, the first";
     let id = unique();
     let created = one.create(&id, small_record("a")?, LONG, MANY).await?;
     must(rule, created, Created)?;
@@ -111,7 +111,7 @@ async fn created_once((one, other): &Handles) -> Result<()> {
 }
 
 async fn settings_are_set_one_at_a_time((one, other): &Handles) -> Result<()> {
-    let rule = "what is set is in the record, and nothing else is changed";
+    let rule = "a setting changes its part of the record, and nothing else";
     let id = unique();
     let mut record = small_record("a")?;
     one.create(&id, record.clone(), LONG, MANY).await?;
@@ -134,7 +134,7 @@ async fn settings_are_set_one_at_a_time((one, other): &Handles) -> Result<()> {
         for store in [one, other] {
             let expected = Some((comparable(&record)?, version));
             must(rule, loaded(store, &id).await?, expected)?;
-            let rule = "each change counts the version up, and nothing else does";
+            let rule = "each change increments the version, and nothing else does";
             must(rule, store.touch(&id, LONG).await?, Some(version))?;
         }
     }
@@ -157,10 +157,10 @@ async fn settings_at_once((one, other): &Handles) -> Result<()> {
     let ((a, b), (level, initialized)) = join(both, join(level, initialized)).await;
     let mut versions = [a?, b?, vec![level?, initialized?]].concat();
     versions.sort_unstable();
-    let rule = "nothing that is set at once is lost, and each change has a version of its own";
+    let rule = "concurrent settings are all kept, each with its own version";
     must(rule, versions, (2..=35).map(Some).collect())?;
     let stored = one.load(&id).await?.map(|it| it.record);
-    let mut record = stored.ok_or_else(|| Error::misuse("the record is gone"))?;
+    let mut record = stored.ok_or_else(|| Error::misuse("record not found"))?;
     record.subscribed.sort_unstable();
     let uris = ["a", "b"].map(|name| (0..16).map(move |number| format!("{name}{number:02}")));
     must(
@@ -178,7 +178,7 @@ async fn removed_record((one, other): &Handles) -> Result<()> {
     one.create(&still, small_record("b")?, LONG, MANY).await?;
     for store in [one, other] {
         store.remove(&id).await?;
-        let rule = "nothing is left of a session that was removed, and nothing brings it back";
+        let rule = "a removed session is gone, and nothing brings it back";
         must(rule, loaded(other, &id).await?, None)?;
         must(rule, one.set(&id, Setting::Initialized).await?, None)?;
         must(rule, other.touch(&id, LONG).await?, None)?;
@@ -192,7 +192,7 @@ async fn removed_record((one, other): &Handles) -> Result<()> {
         let expected = Some((comparable(&small_record("b")?)?, 1));
         must(rule, loaded(other, &still).await?, expected)?;
     }
-    let rule = "a session that is removed before it is created is over, too";
+    let rule = "a session that is removed before it is created cannot be created";
     let early = unique();
     one.remove(&early).await?;
     must(
@@ -203,7 +203,7 @@ async fn removed_record((one, other): &Handles) -> Result<()> {
 }
 
 async fn hostile_ids((one, other): &Handles) -> Result<()> {
-    let rule = "ids are told apart whatever is in them";
+    let rule = "IDs are distinct, whatever they contain";
     let prefix = unique();
     let id = |name| format!("{prefix}{name}");
     for name in HOSTILE {
@@ -227,7 +227,7 @@ async fn records_at_once((one, other): &Handles) -> Result<()> {
         created.map(async |(id, store)| store.create(id, small_record(id)?, LONG, MANY).await);
     try_join_all(created).await?;
     for id in &ids {
-        let rule = "records that are created at once are all there";
+        let rule = "records that are created concurrently are all stored";
         let expected = Some((comparable(&small_record(id)?)?, 1));
         must(rule, loaded(one, id).await?, expected)?;
     }
@@ -244,7 +244,7 @@ async fn expired_record((one, other): &Handles) -> Result<()> {
     other.touch(&touched, LONG).await?;
     other.touch(&shortened, SHORT).await?;
     for id in [short, shortened] {
-        let rule = "a record is gone when its time is over, and nothing brings it back";
+        let rule = "an expired record is gone, and nothing brings it back";
         let deadline = Instant::now() + PATIENCE;
         while loaded(other, &id).await?.is_some() {
             must(rule, Instant::now() < deadline, true)?;
@@ -254,7 +254,7 @@ async fn expired_record((one, other): &Handles) -> Result<()> {
         must(rule, one.touch(&id, LONG).await?, None)?;
         must(rule, loaded(one, &id).await?, None)?;
     }
-    let rule = "a record that was touched is kept for the time that was said last";
+    let rule = "a touched record is kept for the time that was set last";
     must(rule, loaded(one, &touched).await?.is_some(), true)
 }
 
@@ -273,8 +273,7 @@ async fn create_of(
 async fn counted_by_principal((one, other): &Handles) -> Result<()> {
     let (principal, first) = (unique(), unique());
     let of = (&*principal, 2);
-    let rule =
-        "a principal has no more sessions than it may have, whatever handle they are created by";
+    let rule = "a principal cannot exceed its number of sessions, by any handle";
     for (store, id, created) in [
         (one, &first, Created),
         (other, &first, Exists),
@@ -286,9 +285,9 @@ async fn counted_by_principal((one, other): &Handles) -> Result<()> {
     }
     let refused = unique();
     create_of(other, of, &refused, LONG).await?;
-    let rule = "nothing is left of a session that is one too many";
+    let rule = "a refused session leaves nothing behind";
     must(rule, loaded(one, &refused).await?, None)?;
-    let rule = "each principal is counted by itself, and nobody in particular is not counted";
+    let rule = "principals are counted separately, and sessions without one are not counted";
     let created = create_of(one, (&unique(), 1), &unique(), LONG).await?;
     must(rule, created, Created)?;
     let of_nobody = one.create(&unique(), small_record("a")?, LONG, 0).await?;
@@ -302,7 +301,7 @@ async fn counted_at_once((one, other): &Handles) -> Result<()> {
         stores.map(async |store| create_of(store, (&principal, 3), &unique(), LONG).await);
     let created = try_join_all(created).await?;
     let kept = created.iter().filter(|&&it| it == Created).count();
-    let rule = "of what is created at once there is no more than a principal may have";
+    let rule = "concurrent creations cannot exceed the number of sessions";
     must(rule, kept, 3)
 }
 
@@ -311,17 +310,17 @@ async fn no_longer_counted((one, other): &Handles) -> Result<()> {
     let of = (&*principal, 1);
     create_of(one, of, &first, LONG).await?;
     other.remove(&first).await?;
-    let rule = "a session that was removed is not counted";
+    let rule = "a removed session is not counted";
     let short = unique();
     must(rule, create_of(one, of, &short, SHORT).await?, Created)?;
     let deadline = Instant::now() + PATIENCE;
     let touched = unique();
     while create_of(other, of, &touched, SHORT).await? != Created {
-        let rule = "a session whose time is over is not counted";
+        let rule = "an expired session is not counted";
         must(rule, Instant::now() < deadline, true)?;
         sleep(Duration::from_millis(20)).await;
     }
-    let rule = "a session that was touched is counted for the time that was said last";
+    let rule = "a touched session is counted for the time that was set last";
     one.touch(&touched, LONG).await?;
     sleep(SHORT * 2).await;
     must(
@@ -345,7 +344,7 @@ fn comparable(record: &SessionRecord) -> Result<Value> {
     serde_json::to_value(record).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// A record with the required members only, which is always the same.
+/// A record with only the required members, which is always the same.
 fn small_record(name: &str) -> Result<SessionRecord> {
     let mut record = SessionRecord::new(params(name)?, Revision::LATEST_LEGACY);
     record.created = 0;

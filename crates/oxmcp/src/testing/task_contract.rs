@@ -15,11 +15,11 @@ use crate::{
     tasks::{StoredTask, TaskOutcome, TaskRecord, TaskStore},
 };
 
-/// The time-out for operations of a store that have none of their own.
+/// The timeout for store operations without their own.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Checks a task store against the contract of [`TaskStore`]. `make` returns two handles to one store. Each rule calls it anew,
-/// and the handles may be of the same database, since the ids of tasks are never reused.
+/// Checks a task store against the contract of [`TaskStore`]. `make` returns two handles to one store. Each rule calls it
+/// again, and may get handles to the same database, because task IDs are never reused.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, with the details; or an error of the store.
+/// The first broken rule, with the details; or an error of the store.
 ///
 /// # Cancel safety
 /// If the future is dropped before it returns, its data may remain in the store.
@@ -71,7 +71,7 @@ struct Handles<S> {
     other: Arc<S>,
 }
 
-/// A task with a unique id, in the form of the SDK's ids.
+/// A task with a unique ID, in the form of the SDK's IDs.
 fn task() -> Result<TaskRecord> {
     let mut random = [0; 12];
     getrandom::fill(&mut random).map_err(|error| Error::internal(error.to_string()))?;
@@ -82,7 +82,7 @@ fn task() -> Result<TaskRecord> {
 }
 
 fn broken(rule: &str, how: impl std::fmt::Display) -> Error {
-    Error::internal(format!("the store breaks the rule that {rule}: {how}"))
+    Error::internal(format!("the store breaks a rule: {rule}: {how}"))
 }
 
 async fn load<S: TaskStore>(store: &S, rule: &str, id: &str) -> Result<StoredTask> {
@@ -95,7 +95,7 @@ fn text(task: &TaskRecord) -> String {
 }
 
 async fn created_is_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "a task that was created is found by every handle as it is";
+    const RULE: &str = "every handle finds a created task unchanged";
     let json = |text: &str| RawValue::from_string(text.to_owned()).expect("it is JSON");
     let mut created = task()?;
     created.owner = Some("ann\u{0}é".to_owned());
@@ -117,10 +117,10 @@ async fn created_is_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
         }
     }
     if store.other.load(&task()?.id).await?.is_some() {
-        return Err(broken(RULE, "another id has a task, too"));
+        return Err(broken(RULE, "another ID has a task, too"));
     }
     match store.other.create(created).await {
-        Ok(()) => Err(broken(RULE, "the same id was created twice")),
+        Ok(()) => Err(broken(RULE, "an ID was created twice")),
         Err(_) => Ok(()),
     }
 }
@@ -137,29 +137,29 @@ async fn stale_changes_are_refused<S: TaskStore>(store: Handles<S>) -> Result<()
         .replace(&id, first.revision, changed.clone())
         .await?
     {
-        return Err(broken(RULE, "the revision that was read is refused"));
+        return Err(broken(RULE, "the current revision was refused"));
     }
     let mut stale = first.task;
     stale.status = TaskStatus::Completed;
     if store.other.replace(&id, first.revision, stale).await? {
-        return Err(broken(RULE, "an older revision is replaced"));
+        return Err(broken(RULE, "an older revision was replaced"));
     }
     let now = load(&*store.other, RULE, &id).await?;
     if now.task.status != TaskStatus::Cancelled || now.revision == first.revision {
         return Err(broken(
             RULE,
-            "what was refused has changed the task, or its revision stayed",
+            "a refused change modified the task, or an accepted one kept the revision",
         ));
     }
     let unknown = task()?;
     match store.one.replace(&unknown.id.clone(), 1, unknown).await? {
-        true => Err(broken(RULE, "a task that is not there is replaced")),
+        true => Err(broken(RULE, "a missing task was replaced")),
         false => Ok(()),
     }
 }
 
 async fn changes_at_once<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "of changes at once none is lost";
+    const RULE: &str = "concurrent changes are all kept";
     const EACH: u64 = 10;
     let created = task()?;
     let id = created.id.clone();
@@ -192,7 +192,7 @@ async fn changes_at_once<S: TaskStore>(store: Handles<S>) -> Result<()> {
     }
     let asked = load(&*store.one, RULE, &id).await?.task.asked;
     if asked != 8 * EACH {
-        return Err(broken(RULE, format!("{asked} of {} are there", 8 * EACH)));
+        return Err(broken(RULE, format!("{asked} of {} were kept", 8 * EACH)));
     }
     Ok(())
 }
@@ -203,7 +203,7 @@ async fn waits_end_with_changes<S: TaskStore>(store: Handles<S>) -> Result<()> {
     let id = created.id.clone();
     store.one.create(created).await?;
     let first = load(&*store.one, RULE, &id).await?;
-    let late = || broken(RULE, "it does not end");
+    let late = || broken(RULE, "it did not end");
     let wait = async {
         // A wait may return early, so only a change ends this loop.
         while load(&*store.other, RULE, &id).await?.revision == first.revision {
@@ -243,14 +243,14 @@ async fn claim_next<S: TaskStore>(store: &S, rule: &str, id: &str) -> Result<u64
             return Ok(epoch);
         }
         if Instant::now() > deadline {
-            return Err(broken(rule, "a lease does not run out"));
+            return Err(broken(rule, "a lease did not expire"));
         }
         sleep(Duration::from_millis(20)).await;
     }
 }
 
 async fn one_lease_holds<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "a task is leased to one at a time, until the lease runs out";
+    const RULE: &str = "a task has one lease at a time, until it expires";
     let created = task()?;
     let id = created.id.clone();
     store.one.create(created).await?;
@@ -260,21 +260,24 @@ async fn one_lease_holds<S: TaskStore>(store: Handles<S>) -> Result<()> {
     let [first] = claims.into_iter().flatten().collect::<Vec<_>>()[..] else {
         return Err(broken(
             RULE,
-            "of two claims at once not exactly one is granted",
+            "not exactly one of two concurrent claims was granted",
         ));
     };
     let leased = load(&*store.other, RULE, &id).await?;
     if leased.revision == before.revision {
-        return Err(broken(RULE, "a claim does not change the revision"));
+        return Err(broken(RULE, "a claim did not change the revision"));
     }
     if before.epoch != 0 || first == 0 || leased.epoch != first {
-        return Err(broken(RULE, "a task does not show the epoch of its lease"));
+        return Err(broken(
+            RULE,
+            "a loaded task does not have the epoch of its lease",
+        ));
     }
     if !store.other.renew(&id, first, SHORT).await? {
-        return Err(broken(RULE, "a lease that holds is not renewed"));
+        return Err(broken(RULE, "a valid lease was not renewed"));
     }
     if load(&*store.one, RULE, &id).await?.revision != leased.revision {
-        return Err(broken(RULE, "a renewal changes the revision"));
+        return Err(broken(RULE, "a renewal changed the revision"));
     }
     let next = claim_next(&*store.other, RULE, &id).await?;
     if next <= first {
@@ -283,7 +286,7 @@ async fn one_lease_holds<S: TaskStore>(store: Handles<S>) -> Result<()> {
     let unknown = task()?.id;
     let claimed = store.one.claim(&unknown, LONG).await?.is_some();
     match claimed || store.one.renew(&unknown, 1, LONG).await? {
-        true => Err(broken(RULE, "a task that is not there is leased")),
+        true => Err(broken(RULE, "a missing task was leased")),
         false => Ok(()),
     }
 }
@@ -294,56 +297,56 @@ async fn lost_leases_are_fenced<S: TaskStore>(store: Handles<S>) -> Result<()> {
     let id = created.id.clone();
     store.one.create(created).await?;
     let lost = store.one.claim(&id, SHORT).await?;
-    let lost = lost.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    let lost = lost.ok_or_else(|| broken(RULE, "a new task was not leased"))?;
     let stale = load(&*store.one, RULE, &id).await?;
     let held = claim_next(&*store.other, RULE, &id).await?;
     if store.one.replace(&id, stale.revision, stale.task).await? {
-        return Err(broken(RULE, "it is kept"));
+        return Err(broken(RULE, "it was accepted"));
     }
     if store.one.renew(&id, lost, LONG).await? {
-        return Err(broken(RULE, "the lost lease is renewed"));
+        return Err(broken(RULE, "the lost lease was renewed"));
     }
     match store.other.renew(&id, held, LONG).await? {
         true => Ok(()),
-        false => Err(broken(RULE, "the lease that holds is not renewed")),
+        false => Err(broken(RULE, "the valid lease was not renewed")),
     }
 }
 
 async fn lapsed_leases_stay_so<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "a lapsed lease cannot be renewed";
+    const RULE: &str = "an expired lease cannot be renewed";
     let created = task()?;
     let id = created.id.clone();
     store.one.create(created).await?;
     let lapsed = store.one.claim(&id, SHORT).await?;
-    let lapsed = lapsed.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    let lapsed = lapsed.ok_or_else(|| broken(RULE, "a new task was not leased"))?;
     let deadline = Instant::now() + PATIENCE;
     while !store.other.orphans(usize::MAX).await?.contains(&id) {
         if Instant::now() > deadline {
-            return Err(broken(RULE, "a lease does not run out"));
+            return Err(broken(RULE, "a lease did not expire"));
         }
         sleep(Duration::from_millis(20)).await;
     }
     match store.one.renew(&id, lapsed, LONG).await? {
-        true => Err(broken(RULE, "it is")),
+        true => Err(broken(RULE, "it was renewed")),
         false => Ok(()),
     }
 }
 
 async fn leases_can_be_given_up<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "a lease that is renewed for no time is over";
+    const RULE: &str = "renewing a lease for zero time ends it";
     let created = task()?;
     let id = created.id.clone();
     store.one.create(created).await?;
     let held = store.one.claim(&id, LONG).await?;
-    let held = held.ok_or_else(|| broken(RULE, "a new task is not leased"))?;
+    let held = held.ok_or_else(|| broken(RULE, "a new task was not leased"))?;
     if !store.one.renew(&id, held, Duration::ZERO).await? {
-        return Err(broken(RULE, "a lease that holds is not renewed"));
+        return Err(broken(RULE, "a valid lease was not renewed"));
     }
     if !store.other.orphans(usize::MAX).await?.contains(&id) {
-        return Err(broken(RULE, "the task is not found as an orphan"));
+        return Err(broken(RULE, "the task was not found as an orphan"));
     }
     if store.one.renew(&id, held, LONG).await? {
-        return Err(broken(RULE, "it is renewed afterwards"));
+        return Err(broken(RULE, "it was renewed afterwards"));
     }
     match store.other.claim(&id, LONG).await? {
         Some(next) if next > held => Ok(()),
@@ -355,7 +358,7 @@ async fn leases_can_be_given_up<S: TaskStore>(store: Handles<S>) -> Result<()> {
 }
 
 async fn orphans_are_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "tasks whose lease has run out are found, and no others";
+    const RULE: &str = "tasks whose lease has expired are found, and no others";
     let (unleased, held, orphan, mut over) = (task()?, task()?, task()?, task()?);
     over.status = TaskStatus::Completed;
     let others = [&unleased.id, &held.id, &over.id].map(String::clone);
@@ -376,28 +379,31 @@ async fn orphans_are_found<S: TaskStore>(store: Handles<S>) -> Result<()> {
     loop {
         let found = store.other.orphans(usize::MAX).await?;
         if found.iter().any(|id| others.contains(id)) {
-            return Err(broken(RULE, "another task is among them"));
+            return Err(broken(RULE, "another task was found"));
         }
         if found.contains(&id) {
             break;
         }
         if Instant::now() > deadline {
-            return Err(broken(RULE, "it is not found"));
+            return Err(broken(RULE, "the task was not found"));
         }
         sleep(Duration::from_millis(20)).await;
     }
     if !store.other.orphans(0).await?.is_empty() {
-        return Err(broken(RULE, "there are more than were asked for"));
+        return Err(broken(RULE, "more than the limit were returned"));
     }
     claim_next(&*store.other, RULE, &id).await?;
     match store.one.orphans(usize::MAX).await?.contains(&id) {
-        true => Err(broken(RULE, "one that was claimed anew is still found")),
+        true => Err(broken(
+            RULE,
+            "a task that was claimed again was still found",
+        )),
         false => Ok(()),
     }
 }
 
 async fn owners_are_listed<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "the tasks of an owner are listed in the order of their ids, and no others";
+    const RULE: &str = "the tasks of an owner are listed in order of their IDs, and no others";
     // Owners that no other run of the contract uses.
     let (ann, bob) = (task()?.id, task()?.id);
     let mut own = Vec::new();
@@ -415,7 +421,7 @@ async fn owners_are_listed<S: TaskStore>(store: Handles<S>) -> Result<()> {
         return Err(broken(RULE, format!("{all:?} are listed of {own:?}")));
     }
     let (Some(first), Some(second)) = (own.first(), own.get(1)) else {
-        return Err(broken(RULE, "they are not there"));
+        return Err(broken(RULE, "they were not listed"));
     };
     let after = store.one.list(Some(&ann), Some(first), 1).await?;
     if after != [second.clone()] {
@@ -423,16 +429,19 @@ async fn owners_are_listed<S: TaskStore>(store: Handles<S>) -> Result<()> {
     }
     let nobodys = store.one.list(None, None, usize::MAX).await?;
     if nobodys.is_empty() || nobodys.iter().any(|id| own.contains(id)) {
-        return Err(broken(RULE, "nobody in particular has others"));
+        return Err(broken(
+            RULE,
+            "the tasks without an owner are listed wrongly",
+        ));
     }
     match store.one.list(Some(&ann), None, 0).await?.is_empty() {
         true => Ok(()),
-        false => Err(broken(RULE, "there are more than were asked for")),
+        false => Err(broken(RULE, "more than the limit were returned")),
     }
 }
 
 async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {
-    const RULE: &str = "a task is gone when its time is over";
+    const RULE: &str = "an expired task is gone";
     let mut short = task()?;
     short.ttl_ms = 200;
     let id = short.id.clone();
@@ -442,7 +451,7 @@ async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while store.other.load(&id).await?.is_some() {
         if Instant::now() > deadline {
-            return Err(broken(RULE, "it is still there"));
+            return Err(broken(RULE, "it still exists"));
         }
         sleep(Duration::from_millis(20)).await;
     }
@@ -451,7 +460,7 @@ async fn expired_is_gone<S: TaskStore>(store: Handles<S>) -> Result<()> {
         .replace(&id, 1, TaskRecord::new(id.clone(), "tool"))
         .await?;
     if gone {
-        return Err(broken(RULE, "it is replaced afterwards"));
+        return Err(broken(RULE, "it was replaced afterwards"));
     }
     let listed = store.other.list(Some(&owner), None, usize::MAX).await?;
     match listed.is_empty() {

@@ -22,8 +22,8 @@ const POLLS: usize = 32;
 const WRITERS: usize = 8;
 const CHANGES: usize = 4;
 
-/// Checks a credential store against the contract of [`TokenStore`]. `make` returns two handles to one store, as two processes
-/// have them. Each rule calls it anew, and the handles may be of the same store, since the names of users are never reused.
+/// Checks a credential store against the contract of [`TokenStore`]. `make` returns two handles to one store, as in two
+/// processes. Each rule calls it again, and may get handles to the same store, because user names are never reused.
 ///
 /// ```
 /// use oxmcp::{http::MemoryTokenStore, testing};
@@ -39,7 +39,7 @@ const CHANGES: usize = 4;
 /// ```
 ///
 /// # Errors
-/// The first rule that the store breaks, with the details; or an error of the store.
+/// The first broken rule, with the details; or an error of the store.
 ///
 /// # Cancel safety
 /// If the future is dropped before it returns, its data may remain in the store.
@@ -69,9 +69,9 @@ async fn loaded(store: &impl TokenStore, key: &CredentialKey) -> Result<Option<S
 
 async fn loads_what_was_saved<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     let key = key(&unique());
-    let rule = "there is nothing under a key that was not saved";
+    let rule = "a key that was not saved has no text";
     must(rule, loaded(one, &key).await?, None)?;
-    let rule = "a text is given as it was saved, by every handle";
+    let rule = "every handle loads a text as it was saved";
     let long = "\u{1f980}".repeat(50_000);
     for text in ["", "{}", "{\"a\": \"é\\n\0\"}\r\n", &long] {
         one.save(&key, text.into()).await?;
@@ -84,7 +84,7 @@ async fn loads_what_was_saved<S: TokenStore>((one, other): &(S, S)) -> Result<()
 
 async fn replaces_a_text<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     let key = key(&unique());
-    let rule = "a text that is saved again takes the place of the one before, as a whole";
+    let rule = "saving again replaces the whole text";
     one.save(&key, Secret::new("a".repeat(1000))).await?;
     other.save(&key, "b".into()).await?;
     must(rule, loaded(one, &key).await?.as_deref(), Some("b"))?;
@@ -97,7 +97,7 @@ async fn removed_text<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     one.save(&still, "b".into()).await?;
     for _ in 0..2 {
         other.remove(&key).await?;
-        let rule = "nothing is left of what was removed, and removing it again is no error";
+        let rule = "a removed text is gone, and removing it again is not an error";
         must(rule, loaded(one, &key).await?, None)?;
         must(rule, one.keys(&key.user).await?, Vec::new())?;
         let rule = "texts are removed one at a time";
@@ -124,7 +124,7 @@ async fn keys_differ_by_each_part<S: TokenStore>((one, other): &(S, S)) -> Resul
         one.save(key, Secret::new(index.to_string())).await?;
     }
     for (index, key) in keys.iter().enumerate() {
-        let rule = "keys that differ in any part, whatever is in it, share nothing";
+        let rule = "keys that differ in any part share nothing, whatever they contain";
         must(rule, loaded(other, key).await?, Some(index.to_string()))?;
     }
     Ok(())
@@ -135,7 +135,7 @@ async fn keys_of_a_user<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     let resources = ["https://a.example", "https://b.example"];
     let mut keys = resources.map(|it| CredentialKey::new(&user, "https://as.example", it));
     let longer = key(&format!("{user}/a"));
-    let rule = "a user of whom nothing was saved has no keys";
+    let rule = "a user without saved texts has no keys";
     must(rule, one.keys(&user).await?, Vec::new())?;
     for key in keys.iter().chain([&longer]) {
         one.save(key, "{}".into()).await?;
@@ -143,7 +143,7 @@ async fn keys_of_a_user<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     let mut found = other.keys(&user).await?;
     found.sort();
     keys.sort();
-    let rule = "the keys of a user are all of theirs, and nobody else's";
+    let rule = "a user has all of its keys, and no keys of another user";
     must(rule, found, keys.to_vec())?;
     must(rule, other.keys(&longer.user).await?, vec![longer])
 }
@@ -156,11 +156,11 @@ async fn saves_at_once<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     let saved = keys.iter().zip([one, other].into_iter().cycle());
     try_join_all(saved.map(|(key, store)| store.save(key, Secret::new(&*key.resource)))).await?;
     for key in &keys {
-        let rule = "texts that are saved at once are all there";
+        let rule = "texts that are saved concurrently are all stored";
         must(rule, loaded(one, key).await?.as_ref(), Some(&key.resource))?;
     }
     must(
-        "so are their keys",
+        "the keys of texts that are saved concurrently are all listed",
         one.keys(&user).await?.len(),
         keys.len(),
     )
@@ -171,7 +171,7 @@ async fn one_holder_of_a_lock<S: TokenStore>((one, other): &(S, S)) -> Result<()
     one.save(&key, "0".into()).await?;
     let stores = [one, other].into_iter().cycle();
     try_join_all(stores.take(WRITERS).map(|it| count_up(it, &key))).await?;
-    let rule = "a lock has one holder, of all handles, who can load and save";
+    let rule = "a lock has one holder across all handles, which can load and save";
     let expected = (WRITERS * CHANGES).to_string();
     must(rule, loaded(one, &key).await?, Some(expected))
 }
@@ -197,14 +197,14 @@ async fn given_up_locks<S: TokenStore>((one, other): &(S, S)) -> Result<()> {
     for store in [one, other] {
         let mut waiting = pin!(store.lock(&key));
         for _ in 0..POLLS {
-            let rule = "a lock that is held is waited for";
+            let rule = "locking waits while the lock is held";
             let waits = poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending()));
             must(rule, waits.await, true)?;
             yield_now().await;
         }
     }
     drop(lock);
-    // This would wait forever, or fail, if a lock request that was given up still had the lock.
+    // This would wait forever, or fail, if an abandoned lock request still had the lock.
     one.lock(&key).await?;
     other.lock(&key).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! A transport with its type erased, for programs that choose their transport while they run.
+//! Type-erased transports, for programs that choose their transport at run time.
 
 use std::{
     fmt,
@@ -20,8 +20,8 @@ use crate::{
 
 type Borrowed<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
-/// Erases the type of a transport, for a program that chooses its transport while it runs. Each wait for a message, and
-/// each write, then costs an allocation.
+/// Erases the type of a transport, for a program that chooses its transport at run time. Each wait for a message and each write
+/// then costs an allocation.
 ///
 /// ```
 /// use oxmcp::transport::{self, BoxTransport};
@@ -38,7 +38,7 @@ pub fn boxed(transport: impl Transport) -> BoxTransport {
     BoxTransport(Box::new(transport))
 }
 
-/// Any transport; made by [`boxed`].
+/// Any transport; created by [`boxed`].
 pub struct BoxTransport(Box<dyn ErasedTransport>);
 
 /// The read half of the connection of a [`BoxTransport`].

@@ -30,8 +30,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Messages over any pair of byte streams: one JSON value per line, as in the
 /// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
 ///
-/// It is the transport for anything that has a reader and a writer: Unix sockets, TCP, serial lines, the pipes of a process
-/// in a container. Pass the streams without buffers: reads and writes are buffered here. It connects once.
+/// This is the transport for anything with a reader and a writer: Unix sockets, TCP, serial lines, the pipes of a process in a
+/// container. Pass unbuffered streams: this buffers reads and writes. It connects once.
 ///
 /// ```
 /// # async fn example() -> oxmcp::Result<()> {
@@ -48,9 +48,9 @@ where
     Io(Some((read, write)))
 }
 
-/// Messages over a stream that is reader and writer in one, as with [`io()`].
+/// Messages over a single stream that is both reader and writer, as with [`io()`].
 ///
-/// If the stream can be split by itself (`into_split` of tokio's sockets), [`io()`] with its halves saves a lock.
+/// If the stream has its own split (`into_split` of tokio's sockets), [`io()`] with its halves saves a lock.
 ///
 /// ```
 /// let (ours, theirs) = tokio::io::duplex(1024);
@@ -64,7 +64,7 @@ where
     io(read, write)
 }
 
-/// A transport over a pair of byte streams; made by [`io()`] and [`stream`].
+/// A transport over a pair of byte streams; created by [`io()`] and [`stream`].
 pub struct Io<R, W>(Option<(R, W)>);
 
 impl<R, W> Transport for Io<R, W>
@@ -77,9 +77,7 @@ where
 
     async fn connect(&mut self, limits: &Limits) -> Result<(Self::Read, Self::Write)> {
         let (read, write) = self.0.take().ok_or_else(|| {
-            Error::misuse(
-                "these streams were connected before: make a new transport of new streams",
-            )
+            Error::misuse("the streams are already in use; create a new transport from new streams")
         })?;
         let reader = LineReader::new(read, limits.max_message_bytes);
         Ok((reader, LineWriter::new(write)))
@@ -94,7 +92,7 @@ impl<R, W> fmt::Debug for Io<R, W> {
     }
 }
 
-/// Reads one message per line from a byte stream. Blank lines are passed over.
+/// Reads one message per line from a byte stream. Blank lines are skipped.
 pub struct LineReader<R> {
     reader: R,
     lines: Lines,
@@ -194,7 +192,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> LineWriter<W> {
             Ok(Err(error)) if !is_gone(&error) => Err(stream_error(error)),
             Ok(_) => Ok(()),
             Err(_) => Err(Error::timeout(
-                "the connection was cut: it could not be closed in time",
+                "the connection was aborted: it could not be closed in time",
             )),
         }
     }
@@ -223,7 +221,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> WriteHalf for LineWriter<W> {
 
     async fn close(&mut self) -> Result<()> {
         match self.writer.take() {
-            // Not every stream tells its peer on shutdown: a pipe does when it is dropped.
+            // Not every stream notifies its peer on shutdown: a pipe does when it is dropped.
             Some(writer) => Self::shut_down(writer).await,
             None => Ok(()),
         }
@@ -238,15 +236,15 @@ impl<W> fmt::Debug for LineWriter<W> {
     }
 }
 
-/// Converts an error of the stream. If the peer is gone, the result is `Error::closed`, unlike for all other errors.
+/// Converts an error of the stream: to `Error::closed` only if the peer is gone.
 pub(super) fn stream_error(error: io::Error) -> Error {
     if is_gone(&error) {
-        return Error::closed(format!("the connection was lost: {error}")).with_source(error);
+        return Error::closed(format!("connection lost: {error}")).with_source(error);
     }
     Error::from(error)
 }
 
-/// Whether the error says only that the peer is gone.
+/// Whether the error only means that the peer is gone.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),

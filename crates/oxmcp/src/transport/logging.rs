@@ -20,8 +20,8 @@ use crate::{
 /// The default number of bytes of a message that are logged: enough for most messages, but not for images.
 const MAX_BYTES: usize = 4 << 10;
 
-/// Wraps a transport and logs one line per message: `-> {...}` for messages that this side sends, `<- {...}` for messages
-/// that it receives. Messages are logged as they are, secrets included.
+/// Wraps a transport and logs one line per message: `-> {...}` for messages that this side sends, `<- {...}` for messages that
+/// it receives. Messages are logged unchanged, secrets included.
 ///
 /// ```
 /// use oxmcp::{in_memory, transport::Logging};
@@ -44,7 +44,7 @@ struct Log {
 }
 
 impl<T: Transport> Logging<T> {
-    /// Logs to a writer, which is flushed after each line. Lines that cannot be written are lost: the session goes on.
+    /// Logs to a writer, which is flushed after each line. Lines that cannot be written are lost, and the session continues.
     pub fn new(transport: T, mut writer: impl io::Write + Send + 'static) -> Self {
         Self::with(transport, move |line| {
             let _ = writer
@@ -64,8 +64,8 @@ impl<T: Transport> Logging<T> {
         }
     }
 
-    /// Sets the number of bytes of a message that are logged; for a longer message, its length is logged as well. Default:
-    /// 4 KiB.
+    /// Sets the number of bytes of a message that are logged. For a longer message, its length is logged as well. Default: 4
+    /// KiB.
     #[must_use]
     pub fn max_bytes(mut self, max_bytes: usize) -> Self {
         self.log.max_bytes = max_bytes;
@@ -194,7 +194,7 @@ impl Log {
             Frame::Message(message) | Frame::MessageFrom { message, .. } => {
                 self.message("<-", message);
             }
-            Frame::TooLong { .. } => self.line("<- (a message beyond the limit, skipped)"),
+            Frame::TooLong { .. } => self.line("<- (message skipped: it exceeds the size limit)"),
             Frame::Failed { id, error } => self.line(&format!("<- (request {id} failed: {error})")),
         }
     }

@@ -14,11 +14,11 @@ use crate::{
 /// The bytes that may be in flight in each direction: the capacity of a pipe on Linux.
 const CAPACITY: usize = 64 << 10;
 
-/// Two transports that are connected to each other: each reads the messages that the other writes. It is for tests, and for
-/// a client and a server that live in one process.
+/// Creates two transports that are connected to each other: each reads the messages that the other writes. This is for tests,
+/// and for a client and a server in one process.
 ///
-/// The messages are sent as the same lines as over [`stdio`](super::stdio()), so that code that works here works there. A
-/// writer waits while 64 KiB are unread. When one side closes or is dropped, the other reads the end.
+/// The messages are the same lines as over [`stdio`](super::stdio()), so that code that works here works there. A writer waits
+/// while 64 KiB are unread. When one side closes or is dropped, the other reads the end.
 ///
 /// ```
 /// use oxmcp::{Limits, in_memory, transport::{Frame, Messages, ReadHalf, Transport, WriteHalf}};
@@ -39,7 +39,7 @@ const CAPACITY: usize = 64 << 10;
 /// ```
 #[must_use]
 pub fn in_memory() -> (InMemory, InMemory) {
-    // One pair for each direction: then the other side sees at once that either half of a side was dropped.
+    // One pair for each direction, so that the other side notices at once when either half is dropped.
     let (to_server, from_client) = tokio::io::duplex(CAPACITY);
     let (to_client, from_server) = tokio::io::duplex(CAPACITY);
     let side = |from, to| InMemory {
@@ -49,7 +49,7 @@ pub fn in_memory() -> (InMemory, InMemory) {
     (side(from_server, to_server), side(from_client, to_client))
 }
 
-/// One side of a pair of transports; made by [`in_memory`]. It connects once.
+/// One side of a pair of transports; created by [`in_memory`]. It connects once.
 #[derive(Debug)]
 pub struct InMemory {
     io: Io<DuplexStream, DuplexStream>,
@@ -57,7 +57,7 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// Reads only what follows the specification.
+    /// Reads strictly: rejects whatever violates the specification.
     #[cfg(all(feature = "client", feature = "server"))]
     pub(crate) fn strict(self) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Transport for InMemory {
     }
 
     fn name(&self) -> String {
-        "the peer in this process".into()
+        "the in-process peer".into()
     }
 
     fn is_strict(&self) -> bool {

@@ -24,11 +24,11 @@ use crate::{
     sync::Mutex,
 };
 
-/// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them:
-/// the method, the name or URI in the params, and those arguments of tools that the server wants repeated.
+/// The parts of modern requests that a transport repeats in headers, for proxies that route requests without reading them: the
+/// method, the name or URI in the params, and the tool arguments that the server wants mirrored.
 ///
-/// A transport that has headers creates a mirror, returns it from [`Transport::mirror`](super::Transport::mirror), and asks
-/// it for the headers of each request. The client that connects fills it. Clones share their state.
+/// A transport with headers creates a mirror, returns it from [`Transport::mirror`](super::Transport::mirror), and asks it for
+/// the headers of each request. The client that connects fills it. Clones share their state.
 ///
 /// ```
 /// use oxmcp::transport::Mirror;
@@ -67,7 +67,7 @@ struct ExtensionHeader {
     header: String,
 }
 
-/// The bytes of an entry without headers, with the room that maps leave empty.
+/// The bytes of an entry without headers, including the unused space of maps.
 const ENTRY: usize = 2 * (size_of::<Entry>() + 3 * size_of::<Arc<str>>());
 
 struct Entry {
@@ -78,7 +78,7 @@ struct Entry {
     size: usize,
 }
 
-/// The reason for which a tool must not be listed.
+/// The reason why a tool must not be listed.
 pub(crate) struct Unsound {
     pub(crate) why: String,
     /// Whether the tool was not reported as unsound before.
@@ -92,12 +92,12 @@ impl Mirror {
         Self::default()
     }
 
-    /// The headers of a modern request, as names in lower case and values that are fit to be sent. Other messages have no
-    /// headers, and neither have messages to legacy servers: the transport must know whether its server is legacy.
+    /// Returns the headers of a modern request, as names in lower case and values that are ready to send. Other messages have
+    /// no headers, and neither do messages to legacy servers: the transport must know whether its server is legacy.
     ///
     /// # Errors
-    /// If an argument that must be repeated cannot be, which is an integer beyond 2^53-1: no server would accept the
-    /// request. If `message` is not a message.
+    /// If an argument cannot be mirrored, because it is an integer beyond 2^53-1: no server would accept the request. Also if
+    /// `message` is not a message.
     pub fn headers(&self, message: &[u8]) -> Result<Vec<(String, String)>> {
         let mut headers = Vec::new();
         let mut params = RequestParams::UNREAD;
@@ -226,7 +226,7 @@ impl State {
 
     fn insert(&mut self, tool: &str, headers: Option<ParamHeaders>, size: usize) {
         if size > self.max_bytes {
-            // An entry that is larger than the bound evicts no others.
+            // An entry that is larger than the limit evicts no others.
             return;
         }
         while self.bytes + size > self.max_bytes {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tool_is_forgotten_for_one_that_is_too_large() {
+    fn oversized_tool_evicts_no_other() {
         let mirror = mirror(1000);
         let repeats = json!({"properties": {"a": {"type": "string", "x-mcp-header": "A"}}});
         assert!(mirror.learn(&tool("kept", &repeats)).is_ok());

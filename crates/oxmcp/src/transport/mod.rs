@@ -1,29 +1,20 @@
-//! Transports: streams of JSON-RPC messages between two peers, and nothing more.
+//! Transports: how JSON-RPC messages travel between two peers.
 //!
-//! A [`Transport`] connects and gives two halves, one that reads messages and one that writes them. Calls,
-//! cancellation, timeouts and sessions are made of messages by the layer above; a transport knows nothing of them.
+//! A [`Transport`] connects and returns two halves, one that reads messages and one that writes them. It knows nothing of
+//! calls, cancellation, timeouts and sessions, which belong to the layer above.
 //!
 //! | transport | for |
 //! |---|---|
-//! | [`stdio()`] | a server that a client starts: its own standard input and output |
+//! | [`stdio()`] | a server that a client starts: its standard input and output |
 //! | [`Command`] | a client that starts its server as a process, with the feature `client` |
 //! | [`in_memory`] | tests, and peers that live in one process |
 //! | [`io()`], [`stream`] | any byte stream: Unix sockets, TCP |
 //! | `http::Endpoint` | a URL, with the feature `http-client` |
-//! | [`Logging`] | any other transport, with one log line for each message |
-//! | [`boxed()`] | any other transport, chosen while the program runs |
+//! | [`Logging`] | any other transport, with one log line per message |
+//! | [`boxed()`] | any other transport, chosen at run time |
 //!
 //! You can write your own: see [`Transport`], and the specification's page on
 //! [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
-
-// The files of this module:
-//
-// | `traits` | [`Transport`], its halves, and the frames that they carry |
-// | `stdio`, `command` | the two ends of stdio: the streams of this process; a process that is started |
-// | `io`, `memory` | byte streams, pairs in memory |
-// | `logging`, `boxed` | a log around another transport; any transport as one type |
-// | `principal` | [`Principal`]: the caller of a message, if a transport knows it |
-// | `mirror` | headers that repeat parts of messages, for transports that have headers |
 
 mod boxed;
 #[cfg(feature = "client")]
@@ -33,7 +24,7 @@ mod logging;
 mod memory;
 #[cfg_attr(
     not(feature = "client"),
-    expect(dead_code, reason = "clients alone learn what is to be mirrored")
+    expect(dead_code, reason = "only clients learn which arguments to mirror")
 )]
 pub(crate) mod mirror;
 pub(crate) mod principal;

@@ -1,4 +1,4 @@
-//! Principal: the caller of a request, as authentication has established it.
+//! [`Principal`], the authenticated caller of a request.
 
 use std::{
     fmt,
@@ -11,18 +11,18 @@ use oxmcp_auth::server::ResourceServer;
 #[cfg(feature = "auth")]
 use oxmcp_auth::{ScopeSet, server::VerifiedToken};
 
-/// The caller of a request, as authentication has established it: `http::ProtectedResource`, the function of
-/// `StreamableHttp::authenticate`, or a middleware of your own in front of the endpoint, which puts a `Principal` into the
+/// The authenticated caller of a request. It is established by `http::ProtectedResource`, by the function of
+/// `StreamableHttp::authenticate`, or by your own middleware in front of the endpoint, which puts a `Principal` into the
 /// extensions of each request.
 ///
-/// Sessions are bound to their principal: any other caller that names the id of a session gets 404, as if there were none;
-/// and no principal has more sessions than [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Request
-/// states (`requestState`) and resumed streams are bound to it as well. Without a principal, callers cannot be told apart,
-/// and the id of a session is all that is needed to use it.
+/// Sessions are bound to their principal: any other caller with the ID of a session gets 404, as if it did not exist. No
+/// principal has more sessions than [`HttpLimits::max_sessions_each`](crate::HttpLimits::max_sessions_each). Request states
+/// (`requestState`) and resumed streams are bound to it as well. Without a principal, callers cannot be told apart, and anyone
+/// who knows the ID of a session can use it.
 ///
-/// It is an opaque name, equal for the same caller in all requests and different for different callers: principals with
-/// equal names are equal, whatever else is known of them. If callers are identified by tokens, the name is the issuer with
-/// the subject, and the client if clients should not share sessions; never the token, which changes.
+/// A principal is an opaque name: the same in all requests of a caller, and different for different callers. Principals with
+/// equal names are equal, whatever else is known about them. If tokens identify callers, use the issuer with the subject as the
+/// name, and add the client if clients should not share sessions. Never use the token, which changes.
 ///
 /// ```
 /// use oxmcp::Principal;
@@ -64,9 +64,9 @@ impl Principal {
         }
     }
 
-    /// Sets the scopes of the principal, for authentication of your own: they permit what needs them by
-    /// [`Tool::scopes`](crate::Tool::scopes) and the like. Requests for anything else that needs scopes are refused with 403. A
-    /// text may hold several scopes, with spaces between them.
+    /// Sets the scopes of the principal, for your own authentication. They permit features that need them by
+    /// [`Tool::scopes`](crate::Tool::scopes) and similar methods; requests for features that need other scopes are rejected
+    /// with 403. A text may contain several scopes, separated by spaces.
     ///
     /// ```
     /// use oxmcp::Principal;
@@ -84,7 +84,8 @@ impl Principal {
         self
     }
 
-    /// The scopes of the principal: those of its token, or those that were [set](Self::scopes). `None` if neither is known.
+    /// Returns the scopes of the principal: those of its token, or those that were [set](Self::scopes). `None` if neither is
+    /// known.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn granted_scopes(&self) -> Option<&ScopeSet> {
@@ -92,7 +93,7 @@ impl Principal {
         of_token.or(self.scopes.as_deref())
     }
 
-    /// The principal that a token stands for. Its name is the token's
+    /// Creates the principal of a verified token. Its name is the token's
     /// [`owner_key`](oxmcp_auth::server::VerifiedToken::owner_key).
     ///
     /// # Errors
@@ -110,8 +111,7 @@ impl Principal {
         })
     }
 
-    /// The same principal, with the resource server that decides what its token permits, and with features that are not
-    /// permitted hidden or not.
+    /// The same principal, with the resource server that decides what its token permits, and whether other features are hidden.
     #[cfg(feature = "http-server")]
     #[cfg(feature = "auth")]
     pub(crate) fn of_resource(
@@ -138,8 +138,8 @@ impl Principal {
         self.hides_unpermitted && !self.permits(needed)
     }
 
-    /// Whether the principal may do what needs these scopes, by its token or by the scopes that were set. Without either, nothing
-    /// is permitted.
+    /// Whether the principal has these scopes, by its token or by the scopes that were set. Without either, nothing is
+    /// permitted.
     #[cfg(all(feature = "auth", feature = "server"))]
     pub(crate) fn permits(&self, needed: &ScopeSet) -> bool {
         match (&self.resource, &self.token) {
@@ -148,8 +148,8 @@ impl Principal {
         }
     }
 
-    /// The token that came with this request: its issuer, subject and client, its scopes, its expiry, and all other claims
-    /// of its issuer. `None` if a middleware has given a name alone.
+    /// Returns the token of this request: its issuer, subject and client, its scopes, its expiry, and all other claims. `None`
+    /// if a middleware has set only a name.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn token(&self) -> Option<&VerifiedToken> {
@@ -161,7 +161,7 @@ impl Principal {
         Arc::clone(&self.name)
     }
 
-    /// The name of the principal.
+    /// Returns the name of the principal.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
@@ -182,7 +182,7 @@ impl Hash for Principal {
     }
 }
 
-/// Leaves the name out: names of people do not belong in logs.
+/// Omits the name: names of people do not belong in logs.
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Principal(..)")

@@ -18,12 +18,11 @@ use crate::{
     transport::{mirror::Mirror, principal::Principal},
 };
 
-/// A way to reach a peer.
+/// Connects to a peer and carries messages to it.
 ///
 /// # Writing a transport
-/// Implement the three traits with plain `async fn`s. A transport over a byte stream needs none of this: any pair of
-/// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) is a transport through
-/// [`io()`](super::io()).
+/// Implement the three traits with plain `async fn`s. A byte stream needs no implementation: any pair of
+/// [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite) is a transport through [`io()`](super::io()).
 ///
 /// ```
 /// use oxmcp::{Limits, Result, transport::{Frame, Messages, ReadHalf, Transport, WriteHalf}};
@@ -39,7 +38,7 @@ use crate::{
 ///     type Write = Outbox;
 ///
 ///     async fn connect(&mut self, _limits: &Limits) -> Result<(Inbox, Outbox)> {
-///         self.0.take().ok_or_else(|| oxmcp::Error::closed("these channels were used before"))
+///         self.0.take().ok_or_else(|| oxmcp::Error::closed("the channels are already connected"))
 ///     }
 /// }
 ///
@@ -72,117 +71,115 @@ pub trait Transport: Send + 'static {
 
     /// Connects to the peer.
     ///
-    /// It is called once for each session. A transport that can connect only once fails the second time; one that can
-    /// connect again (that starts a process, or dials) lets a client try again after the peer has gone away, while the
-    /// client connects or [later](crate::ClientSession::reconnect): a client keeps the transport for as long as the
-    /// session.
+    /// It is called once for each session. A transport that can connect only once fails the second time. One that can connect
+    /// again (because it starts a process, or dials) lets a client retry after the peer has gone away, while the client
+    /// connects or [later](crate::ClientSession::reconnect). A client keeps the transport for as long as the session.
     ///
     /// # Errors
-    /// Any failure to connect, in words that a user can act on.
+    /// Any failure to connect, with a message that a user can act on.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the attempt is undone: no process or connection stays behind.
+    /// Dropping the future undoes the attempt: no process or connection is left behind.
     fn connect(
         &mut self,
         limits: &Limits,
     ) -> impl Future<Output = Result<(Self::Read, Self::Write)>> + Send;
 
-    /// The name of the peer in errors and logs, for example the command that was started.
+    /// Returns the name of the peer for errors and logs, for example the command that was started.
     fn name(&self) -> String {
         "the peer".into()
     }
 
-    /// A name that distinguishes this peer from others, for as long as it stays the same program at the same place. A
-    /// client stores by this name what it has learned about a server, and need not learn it again. `None`, the default, if
-    /// there is no such name.
+    /// Returns a name that identifies this peer for as long as it stays the same program at the same address. A client uses it
+    /// as the key for what it has learned about a server. `None`, the default, if there is no such name.
     ///
     /// It is kept in memory and never shown.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// A diagnosis of the peer that was connected last, for the error when it does not respond. `None`, the default, if
-    /// nothing is known.
+    /// Returns a diagnosis of the last connected peer, for the error when it does not respond. `None`, the default, if nothing
+    /// is known.
     fn diagnosis(&self) -> Option<String> {
         None
     }
 
-    /// The start of the peer that was connected last, if it takes time, as the start of a program does. `None`, the
-    /// default, if a peer is either available or not; then the client's timeout applies.
+    /// Returns the startup of the last connected peer, if that takes time, as for a program. `None`, the default, if a peer is
+    /// either available or not; then the client's timeout applies.
     fn startup(&self) -> Option<Startup> {
         None
     }
 
-    /// Whether the peer that was connected last has ended without having read all messages that it was sent: then the
-    /// messages are not the reason, and it would end again. `false`, the default, if that is not known.
+    /// Returns whether the last connected peer ended before it had read all messages. Then the messages are not the reason, and
+    /// it would end again. `false`, the default, if that is not known.
     fn ended_unread(&self) -> bool {
         false
     }
 
-    /// The identity on whose behalf the transport talks to this peer, once it is connected: an opaque name that differs if
-    /// the peer may respond differently. A client with a cache shares private responses between sessions with the same
-    /// [`identity`](Self::identity) and the same authorization. `None`, the default, if it is not known; then such
-    /// responses stay within their session.
+    /// Returns the identity under which the transport talks to this peer, once connected: an opaque name that differs if the
+    /// peer may respond differently. A client with a cache shares private responses between sessions with the same
+    /// [`identity`](Self::identity) and the same authorization. `None`, the default, if it is not known; then such responses
+    /// stay within their session.
     ///
     /// It is kept in memory and never shown. It need not be a secret: a digest will do.
     fn authorization(&self) -> Option<String> {
         None
     }
 
-    /// The login on whose behalf the transport talks, if it can change while the transport is connected. A client then
-    /// decides by the login, and not by [`authorization`](Self::authorization), which requesters may receive a cached
-    /// response. `None`, the default, if the login stays the same.
+    /// Returns the login under which the transport talks, if it can change while the transport is connected. A client then
+    /// shares cached responses by the login, and not by [`authorization`](Self::authorization). `None`, the default, if the
+    /// login stays the same.
     fn current_login(&self) -> Option<CurrentLogin> {
         None
     }
 
-    /// Whether each request gets a response of its own, as over HTTP. Then a peer that does not respond or cannot be
-    /// reached has failed, and nothing else follows from it. `false`, the default, if messages are a stream: there, a peer
-    /// that does not respond may be an old server that does not know the request, and a client tries another request.
+    /// Returns whether each request gets its own response, as over HTTP. Then a peer that does not respond or cannot be reached
+    /// has simply failed. `false`, the default, if messages are a stream: there, a peer that does not respond may be a legacy
+    /// server that does not know the request, and a client tries another request.
     fn answers_each(&self) -> bool {
         false
     }
 
-    /// Whether the process serves this peer alone, and ends with it, as over standard input and output: then a server
-    /// [shuts down](crate::Extension::on_shutdown) when the peer is gone. `false`, the default, for all others.
+    /// Returns whether the process serves only this peer, and ends with it, as over stdio. Then a server [shuts
+    /// down](crate::Extension::on_shutdown) when the peer is gone. `false`, the default, for all others.
     fn ends_process(&self) -> bool {
         false
     }
 
-    /// Whether the transport belongs to earlier revisions alone, like HTTP with SSE: then a server speaks no modern
-    /// revision (2026-07-28 and later) over it. `false`, the default, for all others.
+    /// Returns whether the transport is only for legacy revisions, like HTTP with SSE: a server speaks no modern revision
+    /// (2026-07-28 and later) over it. `false`, the default, for all others.
     fn is_legacy(&self) -> bool {
         false
     }
 
-    /// The headers in which this transport repeats parts of requests, if it has headers, as HTTP has. The client that
-    /// connects tells the mirror which arguments the server's tools want repeated, and leaves tools out of lists if their
-    /// declarations are invalid. `None`, the default, for all other transports.
+    /// Returns the headers in which this transport repeats parts of requests, if it has headers, like HTTP. The client that
+    /// connects tells the mirror which tool arguments the server wants mirrored, and omits tools with invalid declarations from
+    /// lists. `None`, the default, for all other transports.
     fn mirror(&self) -> Option<Mirror> {
         None
     }
 
-    /// Whether what arrives is read to the letter of the specification only, as with `Client::strict` and `Server::strict`. `false`,
-    /// the default, for transports to peers that others have written.
+    /// Returns whether incoming messages are read strictly, as with `Client::strict` and `Server::strict`. `false`, the
+    /// default, for transports to other implementations.
     fn is_strict(&self) -> bool {
         false
     }
 
-    /// The waits of this transport for a person, as of one that logs in before it sends. During a wait no call times out,
-    /// except by its total time. `None`, the default, if it never waits for a person.
+    /// Returns the waits of this transport for a person, for example for a login before it sends. During a wait no call times
+    /// out, except by its total time. `None`, the default, if it never waits for a person.
     fn person_waits(&self) -> Option<PersonWaits> {
         None
     }
 }
 
-/// The waits for a person: a login, or a question. Clones share their state.
+/// Tracks waits for a person: a login, or a question. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct PersonWaits(Arc<Mutex<Waits>>);
 
 /// The state of the waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waits {
-    /// The number of waits that are going on.
+    /// The number of current waits.
     pub(crate) waiting: usize,
     /// The time at which the last wait ended.
     pub(crate) ended: Option<Instant>,
@@ -228,7 +225,7 @@ impl Drop for PersonWait {
     }
 }
 
-/// The login on whose behalf a transport talks, which may change. Clones share it.
+/// The login under which a transport talks, which may change. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct CurrentLogin(Arc<Mutex<NumberedLogin>>);
 
@@ -246,10 +243,10 @@ impl CurrentLogin {
         Self::default()
     }
 
-    /// Replaces the login by another one. The name is as in [`Transport::authorization`]: with `None`, private responses
-    /// stay within their session, and within this login.
+    /// Replaces the login. The name is as in [`Transport::authorization`]: with `None`, private responses stay within their
+    /// session, and within this login.
     ///
-    /// Set it before anything is sent on behalf of the new login.
+    /// Call it before anything is sent under the new login.
     pub fn set(&self, name: Option<String>) {
         let mut login = self.0.lock();
         login.number += 1;
@@ -262,7 +259,7 @@ impl CurrentLogin {
     }
 }
 
-/// The start of a peer, before its first response: the time for which it may be silent, and its last sign of life.
+/// The startup of a peer, until its first response: the time for which it may be silent, and its last sign of life.
 #[derive(Clone)]
 pub struct Startup {
     timeout: Duration,
@@ -270,20 +267,20 @@ pub struct Startup {
 }
 
 impl Startup {
-    /// Creates the start of a peer that may be silent for `timeout`. `last_sign` returns the time of its last sign of life.
+    /// Creates the startup of a peer that may be silent for `timeout`. `last_sign` returns the time of its last sign of life.
     #[must_use]
     pub fn new(timeout: Duration, last_sign: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         let last_sign = Arc::new(last_sign);
         Self { timeout, last_sign }
     }
 
-    /// The time for which the peer may be silent.
+    /// Returns the time for which the peer may be silent.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// The time of the last sign of life of the peer.
+    /// Returns the time of the peer's last sign of life.
     #[must_use]
     pub fn last_sign(&self) -> Instant {
         (self.last_sign)()
@@ -300,8 +297,8 @@ impl fmt::Debug for Startup {
 
 /// The half of a connection that reads messages.
 ///
-/// Both halves of a connection are used by one task, which goes on reading while it writes. A transport may therefore let
-/// one half do work of the other; code that uses the halves of another transport must keep them in one task, too.
+/// One task uses both halves of a connection, and keeps reading while it writes. So one half of a transport may do work for the
+/// other. Code that uses the halves of another transport must keep them in one task, too.
 pub trait ReadHalf: Send + 'static {
     /// Waits for the next message. `None` means that the peer has closed its side.
     ///
@@ -309,19 +306,18 @@ pub trait ReadHalf: Send + 'static {
     /// An error ends the connection, and the calls in flight fail with it.
     ///
     /// # Cancel safety
-    /// Must be cancel safe: the future is dropped whenever there is something else to do, and no part of a message
-    /// may be lost with it.
+    /// Must be cancel safe: the future is dropped whenever there is other work, and no part of a message may be lost.
     fn read(&mut self) -> impl Future<Output = Result<Option<Frame<'_>>>> + Send;
 
-    /// The next message, if it has arrived already, for example together with the last one: then there is no need to wait.
-    /// `None`, the default, if there is none or that is not known; then [`read`](Self::read) is called.
+    /// Returns the next message if it has already arrived, for example together with the last one. `None`, the default, if
+    /// there is none or that is not known; then [`read`](Self::read) is called.
     fn try_read(&mut self) -> Option<Frame<'_>> {
         None
     }
 
-    /// Whether all that has arrived has been read, as far as is known without polling the source. If so, pending messages
-    /// are written at once; otherwise only when [`read`](Self::read) has to wait. `false`, the default, if that is not
-    /// known: it is never wrong, and costs one poll.
+    /// Returns whether everything that has arrived was read, as far as is known without polling the source. If so, pending
+    /// messages are written at once; otherwise only when [`read`](Self::read) must wait. `false`, the default, is always
+    /// correct, and costs one poll.
     fn is_drained(&self) -> bool {
         false
     }
@@ -338,47 +334,46 @@ pub trait WriteHalf: Send + 'static {
     /// Need not be cancel safe: the future is dropped only if the connection ends with it.
     fn write(&mut self, messages: Messages<'_>) -> impl Future<Output = Result<()>> + Send;
 
-    /// A counter of the bytes that the peer has taken, which is updated while [`write`](Self::write) runs: when a session
-    /// ends, it distinguishes a peer that reads slowly from one that reads no more. `None`, the default, if the number is
-    /// not known; then a message counts when it was written.
+    /// Returns a counter of the bytes that the peer has accepted, which is updated while [`write`](Self::write) runs. At the
+    /// end of a session, it distinguishes a slow reader from one that has stopped. `None`, the default, if the number is not
+    /// known; then a message counts once it is written.
     fn bytes_written(&self) -> Option<Arc<AtomicU64>> {
         None
     }
 
-    /// Closes the connection, so that the peer reads its end, and frees its resources. It takes a bounded time even if the
-    /// peer does not cooperate. It is called once; but if [`can_reconnect`](Self::can_reconnect) returns `true`,
+    /// Closes the connection, so that the peer reads its end, and frees its resources. It must take a bounded time even if the
+    /// peer does not cooperate. It is called once. But if [`can_reconnect`](Self::can_reconnect) returns `true`,
     /// [`reconnect`](Self::reconnect) may follow, and `close` may be called again after that, whether or not `reconnect`
     /// succeeded.
     ///
     /// # Errors
-    /// The failure in the end, for example that a process had to be killed.
+    /// A failure at the end, for example if a process had to be killed.
     fn close(&mut self) -> impl Future<Output = Result<()>> + Send;
 
-    /// Whether [`reconnect`](Self::reconnect) can succeed. `false`, the default, if a connection that has ended cannot be
-    /// made again.
+    /// Returns whether [`reconnect`](Self::reconnect) can succeed. `false` by default.
     fn can_reconnect(&self) -> bool {
         false
     }
 
-    /// Connects anew after the peer has ended and [`close`](Self::close) was called, as a transport that starts a process
-    /// can: from then on both halves are those of the new connection, and unread messages of the old one are gone. It is
-    /// called only if the peer holds no state of the session, as in 2026-07-28 and later.
+    /// Connects again after the peer has ended and [`close`](Self::close) was called, for example by starting a process again.
+    /// From then on both halves belong to the new connection, and unread messages of the old one are gone. It is called only if
+    /// the peer holds no state of the session, as in 2026-07-28 and later.
     ///
     /// # Errors
     /// Any failure to connect. It may be called again.
     fn reconnect(&mut self) -> impl Future<Output = Result<()>> + Send {
-        async { Err(Error::closed("the connection cannot be made again")) }
+        async { Err(Error::closed("this transport cannot reconnect")) }
     }
 }
 
 /// A frame that a transport has read.
 #[non_exhaustive]
 pub enum Frame<'a> {
-    /// One message: a single JSON value, with white space around it at most.
+    /// One message: a single JSON value, possibly surrounded by white space.
     Message(&'a [u8]),
-    /// A message whose sender the transport knows for the message itself, and not only for the connection: the sender is
-    /// the [`Principal`] of the request in the message, as over HTTP with SSE, where each message arrives by an HTTP
-    /// request with a token of its own.
+    /// A message with its own sender, for transports that know the sender of each message and not only of the connection. It is
+    /// the [`Principal`] of the request in the message, as over HTTP with SSE, where each message arrives by an HTTP request
+    /// with its own token.
     MessageFrom {
         /// As in [`Message`](Self::Message).
         message: &'a [u8],
@@ -390,10 +385,10 @@ pub enum Frame<'a> {
         /// The beginning of the message, as far as it is known: a few hundred bytes usually show which request it answers.
         beginning: &'a [u8],
     },
-    /// A request of this side that got no response and will get none, if the transport knows that and the connection goes
-    /// on: each request may be sent on its own, as over HTTP.
+    /// A request of this side that will get no response, if the transport knows that and the connection continues. This is for
+    /// transports that send each request separately, as over HTTP.
     Failed {
-        /// The id of the request.
+        /// The ID of the request.
         id: RequestId,
         /// The error with which the call fails.
         error: Error,
@@ -410,7 +405,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same frame, with another message in place of its own.
+    /// The same frame with another message.
     pub(crate) fn with_message(self, message: &'a [u8]) -> Self {
         match self {
             Self::Message(_) => Self::Message(message),
@@ -436,7 +431,7 @@ impl fmt::Debug for Frame<'_> {
     }
 }
 
-/// Messages to be written: at least one. Iterate for one message at a time, without its newline.
+/// Messages to write: at least one. Iterate to get one message at a time, without its newline.
 #[derive(Clone, Copy)]
 pub struct Messages<'a>(&'a [u8]);
 
@@ -446,8 +441,8 @@ impl<'a> Messages<'a> {
         Self(lines)
     }
 
-    /// Creates messages to write through another transport, as a transport needs that wraps another one and changes
-    /// messages. Each message is a line that ends with a newline.
+    /// Creates messages for a transport that wraps another one and changes messages. Each message is a line that ends with a
+    /// newline.
     ///
     /// # Errors
     /// If `lines` is empty or its last line has no newline.
@@ -459,7 +454,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    /// All messages as they are written to a line-framed stream: each ended by a newline, with no other newline in it.
+    /// Returns all messages in line framing: each ends with a newline, and contains no other.
     #[must_use]
     pub fn as_lines(&self) -> &'a [u8] {
         self.0

@@ -76,7 +76,7 @@ struct Server {
 
 impl Server {
     fn start(command: &[String]) -> Result<Self> {
-        let (program, args) = command.split_first().ok_or("no server")?;
+        let (program, args) = command.split_first().ok_or("missing the server")?;
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::piped())

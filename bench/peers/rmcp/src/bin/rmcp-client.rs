@@ -25,7 +25,7 @@ async fn measure(options: Options) -> Result<Report, Box<dyn Error + Send + Sync
         let transport = StreamableHttpClientTransport::from_uri(url.as_str());
         ().serve_with_lifecycle(transport, lifecycle).await?
     } else {
-        let (program, args) = options.server.split_first().ok_or("no server")?;
+        let (program, args) = options.server.split_first().ok_or("missing the server")?;
         let mut command = Command::new(program);
         command.args(args);
         ().serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle)

@@ -26,7 +26,7 @@ fn query(attempt: &AuthorizationAttempt) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_request_has_all_that_is_required() {
+fn request_has_all_required_parameters() {
     let attempt = attempt(|_| {});
     let query = query(&attempt);
     for (name, expected) in [
@@ -51,7 +51,7 @@ fn a_request_has_all_that_is_required() {
 }
 
 #[test]
-fn no_two_attempts_share_a_state_or_a_verifier() {
+fn attempts_never_share_state_or_verifier() {
     let (a, b) = (attempt(|_| {}), attempt(|_| {}));
     assert_ne!(a.state(), b.state());
     assert_ne!(a.verifier(), b.verifier());
@@ -59,7 +59,7 @@ fn no_two_attempts_share_a_state_or_a_verifier() {
 }
 
 #[test]
-fn a_query_of_the_endpoint_is_kept() {
+fn endpoint_query_is_preserved() {
     let attempt = attempt(|it| {
         it.authorization_endpoint = Some("https://as.example/authorize?tenant=1".to_owned());
     });
@@ -71,7 +71,7 @@ fn a_query_of_the_endpoint_is_kept() {
 }
 
 #[test]
-fn parameters_are_added_and_change_nothing() {
+fn extra_parameters_are_added_without_overriding() {
     let discovered = Discovered {
         resource: None,
         ..discovered(server())
@@ -103,7 +103,7 @@ fn consent_is_asked_for_where_refresh_tokens_are() {
 }
 
 #[test]
-fn redirects_that_anybody_could_take_are_refused() {
+fn redirects_anyone_could_intercept_are_refused() {
     let discovered = discovered(server());
     let client = Client::new("me").unwrap();
     for bad in [
@@ -136,7 +136,7 @@ fn redirects_that_anybody_could_take_are_refused() {
 }
 
 #[test]
-fn a_client_of_another_server_is_not_sent() {
+fn client_of_another_server_is_not_sent() {
     let client = Client::new("me")
         .unwrap()
         .issued_by("https://other.example");
@@ -146,8 +146,9 @@ fn a_client_of_another_server_is_not_sent() {
     assert_eq!(error.kind(), AuthErrorKind::Untrusted);
 }
 
+// Attack: mix-up of authorization servers.
 #[test]
-fn attack_10_an_answer_counts_only_with_its_state() {
+fn response_without_matching_state_is_ignored() {
     let attempt = attempt(|_| {});
     let state = attempt.state().expose();
     let good = format!("{REDIRECT}?code=abc&state={state}");
@@ -190,11 +191,12 @@ fn attack_10_an_answer_counts_only_with_its_state() {
     assert!(attempt.finish(&"x".repeat(20_000)).is_err());
 }
 
+// Attack: mix-up of authorization servers.
 #[test]
-fn attack_10_the_issuer_of_an_answer_is_compared_letter_by_letter() {
+fn response_issuer_is_compared_exactly() {
     let right = "iss=https%3A%2F%2Fas.example";
     let table = [
-        // advertised, what came, whether it counts
+        // Advertised, received, and whether it is accepted.
         (true, right, true),
         (true, "", false),
         (true, "iss=", false),
@@ -213,7 +215,7 @@ fn attack_10_the_issuer_of_an_answer_is_compared_letter_by_letter() {
         let state = attempt.state().expose();
         let result = attempt.finish(&format!("{REDIRECT}?code=abc&state={state}&{iss}"));
         assert_eq!(result.is_ok(), is_good, "{is_advertised} {iss}");
-        // The same for errors, whose contents are not shown if they come from another issuer.
+        // The same for errors, whose content is not shown if they come from another issuer.
         let denied = "error=access_denied&error_description=call+0900+now";
         let error = attempt
             .finish(&format!("{REDIRECT}?{denied}&state={state}&{iss}"))
@@ -224,7 +226,7 @@ fn attack_10_the_issuer_of_an_answer_is_compared_letter_by_letter() {
 }
 
 #[test]
-fn an_attempt_can_be_finished_in_another_process() {
+fn attempt_can_be_finished_in_another_process() {
     let attempt = attempt(|_| {});
     let json = attempt.to_json();
     let other = AuthorizationAttempt::from_json(&json).unwrap();

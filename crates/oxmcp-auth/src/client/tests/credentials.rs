@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[test]
-fn credentials_are_kept_whole() {
+fn stored_credentials_round_trip() {
     let client = Client::new("me")
         .unwrap()
         .with_secret("hunter2")
@@ -56,7 +56,7 @@ fn bound(key: ProofKey) -> Credentials {
 }
 
 #[test]
-fn the_key_of_bound_tokens_is_kept_with_them() {
+fn key_of_bound_tokens_is_stored_with_them() {
     let credentials = bound(ProofKey::generate().unwrap());
     let text = credentials.to_json();
     let stored: serde_json::Value = serde_json::from_str(text.expose()).unwrap();
@@ -76,7 +76,7 @@ fn the_key_of_bound_tokens_is_kept_with_them() {
 }
 
 #[test]
-fn without_their_key_bound_tokens_are_not_kept() {
+fn bound_tokens_are_not_stored_without_their_key() {
     let own = SigningKey::generate(Algorithm::Es256).unwrap();
     let read = Credentials::from_json(&bound(ProofKey::new(own)).to_json()).unwrap();
     assert!(read.tokens.is_none() && read.proof_key.is_none());
@@ -88,7 +88,7 @@ fn without_their_key_bound_tokens_are_not_kept() {
 }
 
 #[test]
-fn what_cannot_be_read_says_so_and_shows_nothing() {
+fn unreadable_credentials_error_shows_no_content() {
     for text in [
         "",
         "{}",
@@ -105,7 +105,7 @@ fn what_cannot_be_read_says_so_and_shows_nothing() {
 }
 
 #[test]
-fn keys_differ_by_each_of_the_three() {
+fn storage_keys_differ_in_each_component() {
     let key = CredentialKey::new("u", AS, MCP);
     for other in [
         CredentialKey::new("v", AS, MCP),

@@ -71,7 +71,7 @@ fn metadata_is_found_wherever_it_may_be() {
 }
 
 #[test]
-fn an_announced_place_is_the_only_one() {
+fn announced_place_is_the_only_one() {
     let challenge = announced("https://mcp.example/other");
     let (asked, found) = discover(
         MCP,
@@ -88,7 +88,7 @@ fn an_announced_place_is_the_only_one() {
     assert!(
         error
             .message()
-            .contains("https://mcp.example/other answered 404"),
+            .contains("https://mcp.example/other returned 404"),
         "{error}"
     );
 }
@@ -124,8 +124,9 @@ fn places_that_must_not_be_asked_are_not() {
     }
 }
 
+// Attack: mix-up of authorization servers.
 #[test]
-fn attack_10_metadata_of_another_resource_is_refused_before_anything_that_it_names_is_asked() {
+fn foreign_resource_metadata_is_refused_before_any_request() {
     let prm = PRM.replace(MCP, "https://evil.example.com/mcp");
     let (asked, found) = discover(
         MCP,
@@ -137,8 +138,9 @@ fn attack_10_metadata_of_another_resource_is_refused_before_anything_that_it_nam
     assert_eq!(found.unwrap_err().kind(), AuthErrorKind::Untrusted);
 }
 
+// Attack: mix-up of authorization servers.
 #[test]
-fn attack_10_another_issuer_in_the_metadata_ends_the_search() {
+fn foreign_issuer_in_metadata_ends_discovery() {
     let meta = META.replace("\"https://as.example\"", "\"https://as.example/x\"");
     let web: Web<'_> = &[
         (PRM_URL, 200, PRM),
@@ -155,7 +157,7 @@ fn attack_10_another_issuer_in_the_metadata_ends_the_search() {
 }
 
 #[test]
-fn errors_of_a_server_end_the_search_and_are_no_absence() {
+fn server_errors_end_discovery() {
     for status in [500, 503, 504, 301, 302, 204] {
         for web in [
             [(PRM_URL, status, ""), (META_URL, 200, META)],
@@ -178,8 +180,9 @@ fn errors_of_a_server_end_the_search_and_are_no_absence() {
     }
 }
 
+// Attack: credentials that are sent to guessed endpoints.
 #[test]
-fn attack_12_default_endpoints_are_for_servers_that_answer_404_everywhere() {
+fn default_endpoints_require_404_for_all_metadata() {
     let origin = "https://mcp.example/.well-known/oauth-authorization-server";
     let plain = DiscoveryOptions::default;
     let (asked, found) = discover(MCP, None, plain(), &[]);
@@ -193,7 +196,7 @@ fn attack_12_default_endpoints_are_for_servers_that_answer_404_everywhere() {
     );
     assert_eq!(found.resource.as_deref(), Some(MCP));
 
-    // Metadata at the origin, as revision 2025-03-26 has it.
+    // Metadata at the origin, as in revision 2025-03-26.
     let meta = META.replace(AS, "https://mcp.example");
     let (_, found) = discover(MCP, None, plain(), &[(origin, 200, &meta)]);
     assert!(!found.unwrap().is_default);
@@ -223,7 +226,7 @@ fn attack_12_default_endpoints_are_for_servers_that_answer_404_everywhere() {
 }
 
 #[test]
-fn the_origin_is_told_which_revision_is_meant() {
+fn origin_requests_state_the_revision() {
     let mut discovery = Discovery::new(MCP, None, DiscoveryOptions::default()).unwrap();
     let (asked, _) = run(&mut discovery, |_| response(404, ""));
     let revisions = asked
@@ -233,7 +236,7 @@ fn the_origin_is_told_which_revision_is_meant() {
 }
 
 #[test]
-fn front_pages_are_no_metadata() {
+fn html_front_pages_are_not_metadata() {
     let html = "<!doctype html><title>{</title>";
     let web = [
         (PRM_URL, 200, html),
@@ -274,7 +277,7 @@ fn of_several_servers_the_preferred_one_is_asked() {
 }
 
 #[test]
-fn the_resource_is_what_was_said_letter_by_letter_or_what_a_user_says() {
+fn resource_is_exactly_as_advertised_or_configured() {
     let web: Web<'_> = &[
         (PRM_URL, 200, &PRM.replace(MCP, "https://MCP.example/mcp/")),
         (META_URL, 200, META),
@@ -311,7 +314,7 @@ fn the_resource_is_what_was_said_letter_by_letter_or_what_a_user_says() {
 }
 
 #[test]
-fn the_query_of_the_server_is_in_no_error() {
+fn server_query_never_appears_in_errors() {
     let server = "https://mcp.example/mcp?key=hunter2";
     let place = "https://mcp.example/.well-known/oauth-protected-resource/mcp?key=hunter2";
     let other = PRM.replace(MCP, "https://evil.example/");
@@ -356,7 +359,7 @@ fn loopback_is_found_from_loopback() {
 }
 
 #[test]
-fn support_of_s256_is_assumed_where_the_user_says_so_and_the_metadata_say_nothing() {
+fn configured_s256_support_fills_missing_metadata() {
     let meta = |methods: &str| {
         format!(
             r#"{{"issuer": "https://as.example", "authorization_endpoint": "https://as.example/authorize"{methods}}}"#
@@ -384,7 +387,7 @@ fn support_of_s256_is_assumed_where_the_user_says_so_and_the_metadata_say_nothin
 }
 
 #[test]
-fn a_conversation_that_ended_says_so() {
+fn finished_conversation_reports_it() {
     let mut discovery = Discovery::new(MCP, None, DiscoveryOptions::default()).unwrap();
     let _ = discovery.receive(&response(200, PRM), NOW);
     assert!(
@@ -398,7 +401,7 @@ fn a_conversation_that_ended_says_so() {
 }
 
 #[test]
-fn the_metadata_name_the_issuer_but_for_the_host_slash() {
+fn metadata_issuer_matches_except_host_slash() {
     for (named, says) in [
         ("https://as.example", "https://as.example/"),
         ("https://as.example/", "https://as.example"),
@@ -412,7 +415,7 @@ fn the_metadata_name_the_issuer_but_for_the_host_slash() {
         let (_, found) = discover(MCP, None, DiscoveryOptions::default(), web);
         let found = found.unwrap();
         assert_eq!(found.server.issuer, says);
-        // From then on every letter counts.
+        // From then on the match is exact.
         let client = Client::new("c").unwrap().issued_by(named);
         let attempt = Authorization::new(&found, &client, "http://127.0.0.1:1/").begin();
         let attempt = attempt.unwrap();
@@ -429,7 +432,7 @@ fn the_metadata_name_the_issuer_but_for_the_host_slash() {
 }
 
 #[test]
-fn an_issuer_with_credentials_is_preferred_in_either_spelling() {
+fn issuer_with_credentials_is_preferred_in_either_spelling() {
     let prm = PRM.replace(AS, "https://other.example\", \"https://as.example");
     let web: Web<'_> = &[(PRM_URL, 200, &prm), (META_URL, 200, META)];
     let options = with(|it| it.preferred_issuers = vec!["https://as.example/".to_owned()]);

@@ -44,7 +44,7 @@ fn run<C: Conversation>(
         };
         let answer = answer(&request);
         asked.push(request);
-        assert!(asked.len() < 10, "it goes on for ever");
+        assert!(asked.len() < 10, "too many requests");
         match conversation.receive(&answer, NOW) {
             Ok(None) => {}
             Ok(Some(result)) => return (asked, Ok(result)),

@@ -26,7 +26,7 @@ fn register(
     )
 }
 
-/// The choice, in a word.
+/// The choice, as a word.
 fn choose(server: &AuthorizationServerMetadata, options: &ClientOptions) -> Result<String> {
     let choice = choose_client(server, options, Some(REDIRECT), &ScopeSet::new(), NOW)?;
     Ok(match choice {
@@ -36,7 +36,7 @@ fn choose(server: &AuthorizationServerMetadata, options: &ClientOptions) -> Resu
 }
 
 #[test]
-fn clients_are_chosen_in_the_order_of_the_specification() {
+fn clients_are_chosen_in_specification_order() {
     let url = "https://client.example/oauth.json";
     let mut options = ClientOptions {
         registered: vec![Client::new("by hand").unwrap().issued_by(AS)],
@@ -57,8 +57,9 @@ fn clients_are_chosen_in_the_order_of_the_specification() {
     );
 }
 
+// Attack: mix-up of authorization servers.
 #[test]
-fn attack_10_a_client_of_another_issuer_is_never_used() {
+fn client_of_another_issuer_is_never_used() {
     let options = ClientOptions {
         registered: vec![
             Client::new("theirs")
@@ -79,7 +80,7 @@ fn attack_10_a_client_of_another_issuer_is_never_used() {
 }
 
 #[test]
-fn a_registration_is_used_with_its_redirect_uri_and_while_it_lives() {
+fn registration_is_reused_for_its_redirect_until_expiry() {
     let (_, client) = register(
         &server(),
         201,
@@ -104,7 +105,7 @@ fn a_registration_is_used_with_its_redirect_uri_and_while_it_lives() {
 }
 
 #[test]
-fn registration_says_what_the_client_is() {
+fn registration_describes_the_client() {
     let (sent, _) = register(&server(), 201, r#"{"client_id": "c"}"#);
     let expected = serde_json::json!({
         "client_name": "me",
@@ -127,7 +128,7 @@ fn registration_says_what_the_client_is() {
 }
 
 #[test]
-fn the_method_is_what_the_server_offers() {
+fn authentication_method_is_one_the_server_offers() {
     for (offered, expected) in [
         (None, Some("client_secret_basic")),
         (
@@ -155,7 +156,7 @@ fn the_method_is_what_the_server_offers() {
 }
 
 #[test]
-fn the_method_of_the_answer_counts_and_not_whether_a_secret_came() {
+fn registered_method_overrides_presence_of_a_secret() {
     for (answer, expected) in [
         (r#"{"client_id": "c", "client_secret": "hunter2"}"#, "none"),
         (
@@ -190,7 +191,7 @@ fn the_method_of_the_answer_counts_and_not_whether_a_secret_came() {
 }
 
 #[test]
-fn a_registration_without_a_secret_is_a_public_client() {
+fn registration_without_secret_is_a_public_client() {
     for method in ["client_secret_post", "client_secret_basic"] {
         for secret in ["", r#", "client_secret": null"#, r#", "client_secret": """#] {
             let answer = format!(
@@ -241,7 +242,7 @@ fn odd_registration_answers_are_read() {
 }
 
 #[test]
-fn a_refused_registration_says_what_was_sent_and_what_came() {
+fn refused_registration_error_shows_request_and_response() {
     let answer =
         r#"{"error": "invalid_redirect_uri", "error_description": "loopback is not for web"}"#;
     let error = register(&server(), 400, answer).1.unwrap_err();

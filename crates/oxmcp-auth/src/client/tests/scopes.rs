@@ -20,7 +20,7 @@ fn found(supported: Option<&[&str]>, offered: Option<&[&str]>) -> Discovered {
 }
 
 #[test]
-fn scopes_are_those_of_the_challenge_then_those_of_the_metadata_then_none() {
+fn scopes_come_from_challenge_before_metadata() {
     let plain = ScopeSelection::default();
     let select = |challenge: Option<&str>, supported: Option<&[&str]>, before: &str| {
         let challenge = challenge.map(|it| Challenge::bearer().with("scope", it));
@@ -44,7 +44,7 @@ fn scopes_are_those_of_the_challenge_then_those_of_the_metadata_then_none() {
 }
 
 #[test]
-fn offline_access_is_asked_for_where_the_authorization_server_has_it() {
+fn offline_access_is_requested_where_supported() {
     let challenge = Challenge::bearer().with("scope", "a");
     let mut selection = ScopeSelection::default();
     let select = |selection: &ScopeSelection, offered| {
@@ -63,7 +63,7 @@ fn offline_access_is_asked_for_where_the_authorization_server_has_it() {
 }
 
 #[test]
-fn a_client_is_registered_with_what_it_may_ask_for_later() {
+fn client_registers_scopes_it_may_request_later() {
     let asked = ScopeSet::parse("a offline_access");
     let register = |selection: &ScopeSelection, supported, offered| {
         let scopes = selection.to_register(&asked, &found(supported, offered));
@@ -86,7 +86,7 @@ fn a_client_is_registered_with_what_it_may_ask_for_later() {
 }
 
 #[test]
-fn what_a_user_fixes_is_asked_for_and_grows_by_step_ups_alone() {
+fn configured_scopes_grow_only_by_step_up() {
     let selection = ScopeSelection {
         fixed: Some(ScopeSet::parse("mine")),
         ..ScopeSelection::default()
@@ -104,7 +104,7 @@ fn what_a_user_fixes_is_asked_for_and_grows_by_step_ups_alone() {
 }
 
 #[test]
-fn a_server_that_asks_for_more_each_time_is_given_up() {
+fn endless_step_up_is_given_up() {
     let mut step_ups = StepUps::default();
     let mut requested = ScopeSet::parse("a");
     for i in 0..2 {
@@ -140,7 +140,7 @@ fn a_server_that_asks_for_more_each_time_is_given_up() {
 }
 
 #[test]
-fn what_names_no_scope_or_nothing_new_is_not_asked_for_again() {
+fn step_up_without_new_scope_is_refused() {
     let step_ups = StepUps::default();
     for needed in ["", "a"] {
         let error = step_ups

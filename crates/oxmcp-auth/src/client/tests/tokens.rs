@@ -37,7 +37,7 @@ fn refresh(server: &AuthorizationServerMetadata, client: &Client) -> TokenReques
 }
 
 #[test]
-fn a_code_is_exchanged_with_its_verifier_redirect_and_resource() {
+fn code_exchange_sends_verifier_redirect_and_resource() {
     let discovered = discovered(server());
     let client = client();
     let attempt = Authorization::new(&discovered, &client, "http://127.0.0.1:1/cb")
@@ -83,7 +83,7 @@ fn a_code_is_exchanged_with_its_verifier_redirect_and_resource() {
 }
 
 #[test]
-fn a_refresh_names_the_resource_and_no_scope() {
+fn refresh_names_the_resource_and_no_scope() {
     let (asked, tokens) = run(&mut refresh(&server(), &client()), |_| {
         response(200, BEARER)
     });
@@ -114,7 +114,7 @@ fn time_is_counted_from_the_question() {
 }
 
 #[test]
-fn a_secret_goes_as_the_server_takes_it() {
+fn client_secret_is_sent_by_the_servers_method() {
     let secret = client().with_secret("h:u&n ü");
     let sent = |methods: &[&str]| refresh(&offering(methods), &secret).request(NOW).unwrap();
     let basic = sent(&["client_secret_post", "client_secret_basic"]);
@@ -138,7 +138,7 @@ fn a_secret_goes_as_the_server_takes_it() {
 }
 
 #[test]
-fn an_assertion_is_signed_for_the_issuer_and_is_new_each_time() {
+fn assertion_is_issuer_bound_and_fresh_each_time() {
     let key = Arc::new(SigningKey::generate(Algorithm::Es256).unwrap());
     let client = client().with_key(Arc::clone(&key));
     let server = offering(&["private_key_jwt"]);
@@ -182,14 +182,14 @@ fn claims(token: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_client_of_another_server_sends_nothing() {
+fn client_of_another_server_sends_nothing() {
     let client = client().with_secret("x").issued_by("https://other.example");
     let error = TokenRequest::client_credentials(&server(), &client, None, scopes()).unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Untrusted);
 }
 
 #[test]
-fn a_workload_sends_its_assertion_and_no_client() {
+fn workload_sends_its_assertion_and_no_client() {
     let mut request =
         TokenRequest::jwt_bearer(&server(), None, &"a.b.c".into(), Some(MCP), ScopeSet::new())
             .unwrap();
@@ -203,7 +203,7 @@ fn a_workload_sends_its_assertion_and_no_client() {
 }
 
 #[test]
-fn an_identity_is_exchanged_for_a_grant() {
+fn identity_is_exchanged_for_a_grant() {
     let subject = SubjectToken::id_token("id");
     let exchange = || {
         let exchange =
@@ -239,7 +239,7 @@ fn an_identity_is_exchanged_for_a_grant() {
 }
 
 #[test]
-fn answers_that_cannot_be_used_are_refused_without_their_tokens() {
+fn unusable_response_error_hides_its_tokens() {
     let long = format!(
         r#"{{"access_token": "hunter2{}", "token_type": "Bearer"}}"#,
         "x".repeat(70_000)
@@ -410,7 +410,7 @@ fn refusals_are_read_as_servers_write_them() {
 }
 
 #[test]
-fn an_error_that_says_what_was_sent_shows_no_secret_of_the_client() {
+fn error_quoting_the_request_hides_client_secrets() {
     let client = client().with_secret("hunter2");
     for methods in ["client_secret_post", "client_secret_basic"] {
         let mut request = refresh(&offering(&[methods]), &client);
@@ -424,8 +424,9 @@ fn an_error_that_says_what_was_sent_shows_no_secret_of_the_client() {
     }
 }
 
+// Attack: leaks of secrets.
 #[test]
-fn attack_21_an_error_that_quotes_the_request_shows_nothing_secret_of_it() {
+fn error_quoting_the_request_hides_all_secrets() {
     let client = client().with_secret("hunter/2");
     let key = Arc::new(ProofKey::generate().unwrap());
     for methods in ["client_secret_post", "client_secret_basic"] {
@@ -459,7 +460,7 @@ fn attack_21_an_error_that_quotes_the_request_shows_nothing_secret_of_it() {
 }
 
 #[test]
-fn errors_name_the_place_and_the_code_and_no_secret() {
+fn errors_name_endpoint_and_code_without_secrets() {
     let (_, result) = run(&mut refresh(&server(), &client()), |_| {
         response(
             400,
@@ -470,7 +471,7 @@ fn errors_name_the_place_and_the_code_and_no_secret() {
     assert_eq!(error.oauth_error(), Some("invalid_grant"));
     assert_eq!(
         error.message(),
-        "the token request to \"https://as.example/token\" answered 400, invalid_grant: no grant for … !"
+        "token request to \"https://as.example/token\" failed with 400, invalid_grant: no grant for … !"
     );
     for status in [429, 500, 503] {
         let (_, result) = run(&mut refresh(&server(), &client()), |_| {
@@ -491,7 +492,7 @@ fn challenge_nonce() -> Response {
 }
 
 #[test]
-fn a_nonce_is_taken_once_with_a_new_proof() {
+fn nonce_is_retried_once_with_a_new_proof() {
     let key = Arc::new(ProofKey::generate().unwrap());
     let mut request = refresh(&server(), &client()).proof_key(Arc::clone(&key));
     let bound = r#"{"access_token": "at", "token_type": "DPoP"}"#;
@@ -528,7 +529,7 @@ fn a_nonce_is_taken_once_with_a_new_proof() {
     assert!(proof["ath"].is_string());
     assert!(tokens.headers(&http::Method::GET, url, None, NOW).is_err());
 
-    // A server that always demands a nonce is asked twice.
+    // A server that always demands a nonce gets two requests.
     let mut request = refresh(&server(), &client()).proof_key(Arc::clone(&key));
     let (asked, result) = run(&mut request, |_| challenge_nonce());
     assert_eq!(asked.len(), 2);
@@ -540,7 +541,7 @@ fn a_nonce_is_taken_once_with_a_new_proof() {
 }
 
 #[test]
-fn a_bearer_token_goes_in_one_header() {
+fn bearer_token_is_sent_in_one_header() {
     let (_, tokens) = run(&mut refresh(&server(), &client()), |_| {
         response(200, BEARER)
     });
@@ -555,7 +556,7 @@ fn a_bearer_token_goes_in_one_header() {
 }
 
 #[test]
-fn logging_out_gives_the_refresh_token_back() {
+fn logout_revokes_the_refresh_token() {
     let (_, tokens) = run(&mut refresh(&server(), &client()), |_| {
         response(200, BEARER)
     });
@@ -577,7 +578,7 @@ fn logging_out_gives_the_refresh_token_back() {
 }
 
 #[test]
-fn refusals_of_the_mcp_server_are_told_apart() {
+fn mcp_server_refusals_are_distinguished() {
     let read = |status: u16, challenge: &str, nonce: &str| {
         let mut headers = http::HeaderMap::new();
         headers.insert("www-authenticate", challenge.parse().unwrap());

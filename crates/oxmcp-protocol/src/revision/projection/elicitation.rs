@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_forms_have_no_lists_and_their_titles_beside() {
+    fn old_forms_have_no_lists_but_separate_titles() {
         let colours = EnumOptions::titled([("r", "Red"), ("g", "Green")]);
         let mut old = ElicitSchema::new()
             .required("one", SingleSelectSchema::new(colours.clone()))

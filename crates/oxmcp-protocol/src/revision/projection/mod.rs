@@ -1,4 +1,4 @@
-//! Projection: fitting of messages to the revision of the peer.
+//! Projection: messages are fitted to the revision of the peer.
 //!
 //! Every outgoing message is projected once, so that a peer never receives a member that its revision cannot parse:
 //! members that it does not have are dropped, or expressed in another way if there is one.

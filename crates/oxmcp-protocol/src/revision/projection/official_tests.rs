@@ -25,7 +25,7 @@ const CLIENT: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","
 
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-fn what_is_sent_fits_the_revision_of_the_peer() {
+fn sent_messages_fit_the_peers_revision() {
     let schemas = Schema::all();
     let mut proof = Proof::new(&schemas);
     for from in &schemas {
@@ -40,7 +40,7 @@ fn what_is_sent_fits_the_revision_of_the_peer() {
 /// Checks the test itself: messages that are not projected do not fit.
 #[test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-fn what_is_not_projected_does_not_fit() {
+fn unprojected_messages_do_not_fit() {
     let schemas = Schema::all();
     let mut proof = Proof::new(&schemas);
     let find = |revision| {
@@ -347,7 +347,7 @@ impl Proof {
     }
 }
 
-/// Whether a definition is the response to an input request of a modern server, and no result of its own.
+/// Whether a definition is the response to an input request of a modern server, and not a separate result.
 fn is_answer(name: &str) -> bool {
     ["CreateMessageResult", "ElicitResult", "ListRootsResult"].contains(&name)
 }

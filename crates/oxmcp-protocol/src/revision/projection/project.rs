@@ -41,7 +41,7 @@ pub(crate) fn part_meta(meta: &mut Meta, to: Revision) {
     }
 }
 
-/// Fits an error to a revision: message and data stay, the code becomes the nearest one that the revision has.
+/// Fits an error to a revision: the code becomes the nearest one that the revision has; message and data stay.
 pub fn project_error(error: &mut ErrorObject, to: Revision) {
     let modern = to.is_modern();
     error.code = match error.code {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_by_revision() {
+    fn error_codes_are_projected_for_each_revision() {
         use Revision as R;
         for (code, to, expected) in [
             (ErrorCode::RESOURCE_NOT_FOUND, R::V2025_11_25, -32002),

@@ -94,7 +94,7 @@ fn describe_dropped(kind: &str, mime_type: &str, bytes: usize) -> String {
 }
 
 fn as_json(content: &SamplingContent) -> String {
-    serde_json::to_string(content).expect("content is always JSON: it holds nothing but JSON")
+    serde_json::to_string(content).expect("content always serializes to JSON")
 }
 
 impl Project for SamplingContent {

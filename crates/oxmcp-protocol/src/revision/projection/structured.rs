@@ -23,7 +23,7 @@ pub(super) fn input_schema(schema: &RawJson) -> Option<RawJson> {
 /// An output schema that describes an object, as revisions before 2026-07-28 require. It describes the form in which
 /// such a peer receives structured content. `None` if the schema describes an object already.
 ///
-/// Content that is no object is sent as `{"result": content}`. If the schema allows objects and other values, the
+/// Content that is not an object is sent as `{"result": content}`. If the schema allows objects and other values, the
 /// output schema describes both.
 pub(super) fn legacy_output_schema(schema: &RawJson) -> Option<RawJson> {
     if says_object(schema) {
@@ -75,7 +75,7 @@ fn may_be_object(schema: &Value) -> bool {
 fn move_references(schema: &mut Value, to: &str) {
     match schema {
         Value::Object(object) => {
-            // A schema with an `$id` of its own is the root of the references within it.
+            // A schema with its own `$id` is the root of the references within it.
             if object.contains_key("$id") {
                 return;
             }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_stay_and_others_are_wrapped() {
+    fn object_schemas_stay_and_other_schemas_are_wrapped() {
         let object = json!({"type": "object", "properties": {"a": {}}});
         assert_eq!(legacy(object.clone()), object);
         let list = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "number"}}});
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_an_object_or_not_is_described_as_both() {
+    fn schema_of_possible_object_describes_both_shapes() {
         let tree = json!({"anyOf": [{"type": "null"}, {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}]});
         let wrapped = legacy(tree);
         assert_eq!(wrapped["type"], "object");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_schema_says_that_it_is_an_object() {
+    fn input_schema_declares_type_object() {
         let fixed =
             |schema: Value| input_schema(&schema.into()).map(|schema| schema.get().to_owned());
         assert_eq!(fixed(json!({"type": "object"})), None);

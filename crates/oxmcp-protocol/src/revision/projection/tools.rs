@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn content_by_revision() {
+    fn content_is_projected_for_each_revision() {
         let link = || ContentBlock::resource_link(Resource::new("a:b", "n").with_description("d"));
         let text = r#"{"type":"text","text":"n: a:b\nd"}"#;
         assert_eq!(sent(link(), Revision::V2025_03_26), text);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_by_revision() {
+    fn structured_content_is_projected_for_each_revision() {
         let number = || CallToolResult::structured(&5).unwrap();
         let content = r#""content":[{"type":"text","text":"5"}]"#;
         for (to, structured) in [
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrapped_says_so_beside_what_else_is_said() {
+    fn wrapped_marker_is_added_to_other_metadata() {
         let mut result = CallToolResult::structured(&[1]).unwrap();
         result.meta.insert("com.example/cost", 3);
         assert!(sent(result, Revision::V2025_06_18).ends_with(
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_by_revision() {
+    fn tools_are_projected_for_each_revision() {
         let tool = Tool::new("n", json!({"type": "object"}))
             .with_title("N")
             .with_annotations(ToolAnnotations::default())

@@ -58,7 +58,7 @@ fn check(schema: &ElicitSchema, content: &JsonObject) -> Result<(), String> {
 }
 
 impl ElicitSchema {
-    /// The content to send: the fields that a user filled in, and the defaults of the form for fields that were left out.
+    /// Returns the content to send: the fields that a user filled in, and the defaults of the form for fields that were left out.
     ///
     /// # Errors
     /// If fields do not fit or are missing, with the expected value of each, or if the content is not an object.
@@ -72,7 +72,7 @@ impl ElicitSchema {
         let text = if text == "[]" { "{}" } else { text };
         let Ok(mut object) = serde_json::from_str::<JsonObject>(text) else {
             return Err(
-                "what was filled in must be an object, with a member for each field".into(),
+                "the content of a form must be an object with a member for each field".into(),
             );
         };
         // Many types serialize a field that was left out as null.
@@ -239,7 +239,7 @@ mod tests {
 
     /// With a search through all options for each choice this test would take minutes.
     #[test]
-    fn a_long_list_takes_no_longer_than_it_is() {
+    fn long_list_is_checked_in_linear_time() {
         let all: Vec<String> = (0..200_000).map(|it| format!("option-{it}")).collect();
         let field = MultiSelectSchema::new(EnumOptions::Untitled(all.clone()));
         let choices = Value::from(all);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_taken() {
+    fn valid_content_is_accepted() {
         for more in [
             json!({}),
             json!({"email": "a@b.example"}),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_with_what_would() {
+    fn invalid_content_error_names_the_expected_value() {
         let told = |name: &str, value: Value| {
             let mut content = json!({"name": "Ann", "age": 40});
             content[name] = value;
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn sep_1034_what_was_left_out_is_what_stood_there_at_first() {
+    fn omitted_fields_get_their_default() {
         let filled = completed(Some(
             json!({"name": "Ann", "age": 40, "email": null, "size": "l"}),
         ));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_read_where_no_text_fits() {
+    fn text_is_parsed_as_the_expected_type() {
         let sent = json!({"name": "1234", "age": "40", "agree": "false", "sizes": "[\"s\"]"});
         let read = json!({"name": "1234", "age": 40, "agree": false, "sizes": ["s"], "size": "s"});
         assert_eq!(completed(Some(sent)), Ok(read));
@@ -412,7 +412,7 @@ mod tests {
     proptest! {
         /// A form is a JSON Schema: it accepts exactly the content that the schema accepts.
         #[test]
-        fn forms_accept_what_they_should(
+        fn form_accepts_the_same_content_as_its_schema(
             fields in collection::vec((fields(), any::<bool>()), 0..4),
             content in collection::btree_map(0..4_usize, values(), 0..4),
         ) {

@@ -11,13 +11,13 @@ use crate::types::elicitation::{
     select::EnumOptions,
 };
 
-/// The maximum number of entries in an error message: the first few show the kind of the mistake.
+/// The maximum number of entries in an error message: the first few show the kind of mistake.
 pub(crate) const SHOWN: usize = 10;
 
 /// The values that the content of an answer can hold.
 pub(crate) const PRIMITIVE: &str = "a string, a number, true or false, or a list of strings";
 
-/// Describes the values that a field takes, for people and models.
+/// Describes the values that a field accepts, for people and models.
 pub(crate) fn expected(field: &PrimitiveSchema) -> String {
     match field {
         PrimitiveSchema::String(field) => expected_text(field),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_a_format_and_what_does_not() {
+    fn formats_accept_valid_and_reject_invalid_text() {
         use StringFormat::{Date, DateTime, Email, Uri};
         #[rustfmt::skip]
         let good: [(StringFormat, &[&str]); 4] = [

@@ -26,19 +26,19 @@ pub enum ElicitParams {
 }
 
 impl ElicitParams {
-    /// Elicitation by a form.
+    /// Creates the params of an elicitation by a form.
     #[must_use]
     pub fn form(message: impl Into<String>, schema: ElicitSchema) -> Self {
         Self::Form(ElicitFormParams::new(message, schema))
     }
 
-    /// Elicitation by sending the user to a URL.
+    /// Creates the params of an elicitation that sends the user to a URL.
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::Url(ElicitUrlParams::new(message, url))
     }
 
-    /// The message for the user. Empty if the mode is unknown and the params have no `message`.
+    /// Returns the message for the user. Empty if the mode is unknown and the params have no `message`.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {
@@ -87,7 +87,7 @@ pub struct ElicitFormParams {
 }
 
 impl ElicitFormParams {
-    /// An elicitation with a message and a form.
+    /// Creates an elicitation with a message and a form.
     #[must_use]
     pub fn new(message: impl Into<String>, requested_schema: ElicitSchema) -> Self {
         Self {
@@ -119,7 +119,7 @@ pub struct ElicitUrlParams {
 }
 
 impl ElicitUrlParams {
-    /// An elicitation with a message and a URL.
+    /// Creates an elicitation with a message and a URL.
     #[must_use]
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
@@ -129,8 +129,8 @@ impl ElicitUrlParams {
         }
     }
 
-    /// Checks that the URL is that of a web page with a visible host: user information, which could be taken for the host, is not
-    /// allowed. URLs of all other schemes can make programs act.
+    /// Checks that the URL is a web page with a visible host. User information is not allowed, since it could be mistaken for the
+    /// host, and neither are other schemes, since their URLs can launch programs.
     ///
     /// # Errors
     /// If the URL is not allowed, with a description of the problem.
@@ -158,7 +158,7 @@ pub enum ElicitAction {
 }
 
 impl ElicitAction {
-    /// The text for a model if the user did not agree to the request with this `message`. `None` if the user agreed.
+    /// Returns the text for a model if the user did not agree to the request with this `message`. `None` if the user agreed.
     #[must_use]
     pub fn refusal(self, message: &str) -> Option<String> {
         match self {
@@ -167,7 +167,7 @@ impl ElicitAction {
                 "The user was asked {message:?} and declined. Do not try again unless the user wants it."
             )),
             Self::Cancel => Some(format!(
-                "The user was asked {message:?} and gave no answer. Ask the user how to go on before you try again."
+                "The user was asked {message:?} and did not answer. Ask the user how to proceed before you try again."
             )),
         }
     }
@@ -180,8 +180,8 @@ impl ElicitAction {
 pub struct ElicitResult {
     /// The action of the user.
     pub action: ElicitAction,
-    /// The content that the user filled in: an object, if the action is [`Accept`](ElicitAction::Accept) and the elicitation has a
-    /// form.
+    /// The content that the user filled in: an object, if the action is [`Accept`](ElicitAction::Accept) and the elicitation
+    /// has a form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Box<RawValue>>,
     /// Metadata of the protocol and of extensions (`_meta`).
@@ -190,7 +190,7 @@ pub struct ElicitResult {
 }
 
 impl ElicitResult {
-    /// A result with an action and without content.
+    /// Creates a result with an action and without content.
     #[must_use]
     pub fn new(action: ElicitAction) -> Self {
         Self {
@@ -200,7 +200,7 @@ impl ElicitResult {
         }
     }
 
-    /// The result of a user who agreed and filled in the form.
+    /// Creates the result for a user who agreed and filled in the form.
     ///
     /// # Errors
     /// If the content cannot be serialized as JSON, for example a map whose keys are not strings.
@@ -233,7 +233,7 @@ pub struct ElicitationCompleteParams {
 }
 
 impl ElicitationCompleteParams {
-    /// The params for an elicitation.
+    /// Creates the params for an elicitation.
     #[must_use]
     pub fn new(elicitation_id: impl Into<String>) -> Self {
         Self {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_what_has_no_mode() {
+    fn form_mode_is_the_default() {
         let form = r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
         let params: ElicitParams = serde_json::from_str(form).unwrap();
         assert!(matches!(params, ElicitParams::Form(_)));

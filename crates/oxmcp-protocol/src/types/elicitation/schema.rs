@@ -43,7 +43,7 @@ pub struct ElicitSchema {
 }
 
 impl ElicitSchema {
-    /// A form without fields.
+    /// Creates a form without fields.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -225,7 +225,7 @@ pub struct NumberSchema {
 }
 
 impl NumberSchema {
-    /// A field for a whole number.
+    /// Creates a field for a whole number.
     #[must_use]
     pub fn integer() -> Self {
         Self {
@@ -318,12 +318,12 @@ fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
                 Choice::Single(schema) => schema.into(),
                 Choice::Multi(schema) => schema.into(),
             })
-            .ok_or_else(|| serde::de::Error::custom("not a choice that is known"));
+            .ok_or_else(|| serde::de::Error::custom("unknown kind of choice"));
     }
     match value.get("type").and_then(Value::as_str) {
         Some("string") => serde_json::from_str(&text).map(PrimitiveSchema::String),
         Some("number" | "integer") => serde_json::from_str(&text).map(PrimitiveSchema::Number),
         Some("boolean") => serde_json::from_str(&text).map(PrimitiveSchema::Boolean),
-        _ => Err(serde::de::Error::custom("not a field that is known")),
+        _ => Err(serde::de::Error::custom("unknown kind of field")),
     }
 }

@@ -22,7 +22,7 @@ pub struct SingleSelectSchema {
 }
 
 impl SingleSelectSchema {
-    /// A choice of one of these values.
+    /// Creates a choice of one of these values.
     #[must_use]
     pub fn new(options: EnumOptions) -> Self {
         Self {
@@ -60,7 +60,7 @@ pub struct MultiSelectSchema {
 }
 
 impl MultiSelectSchema {
-    /// A choice of several of these values.
+    /// Creates a choice of several of these values.
     #[must_use]
     pub fn new(options: EnumOptions) -> Self {
         Self {
@@ -101,13 +101,13 @@ pub enum EnumOptions {
 }
 
 impl EnumOptions {
-    /// Values that are shown as they are.
+    /// Creates options without titles.
     #[must_use]
     pub fn untitled(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::Untitled(values.into_iter().map(Into::into).collect())
     }
 
-    /// Values with titles: pairs of a value and its title.
+    /// Creates options with titles, from pairs of a value and its title.
     #[must_use]
     pub fn titled(
         options: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
@@ -121,7 +121,7 @@ impl EnumOptions {
         )
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let (plain, titled): (&[String], &[EnumOption]) = match self {
             Self::Untitled(values) | Self::Named { values, .. } => (values, &[]),
@@ -150,7 +150,7 @@ pub struct EnumOption {
 }
 
 impl EnumOption {
-    /// A value and its title.
+    /// Creates a value and its title.
     #[must_use]
     pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
         Self {

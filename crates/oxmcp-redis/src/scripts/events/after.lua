@@ -1,5 +1,5 @@
 -- KEYS: streams of the session, events of the stream. ARGV: name, index, most events. Returns whether the stream has ended with them,
--- and the events; nothing where some are lost.
+-- and the events; nothing if some are lost.
 local stream = read(ARGV[1])
 local index, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 if not stream or index > stream.last then

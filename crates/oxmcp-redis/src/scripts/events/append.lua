@@ -1,6 +1,6 @@
--- KEYS: streams of the session, events of the stream, the session. ARGV: name, epoch of the lease or nothing, its time, whether the stream ends, most
--- events, most bytes, most streams, age of events, age of streams, channel, then the events. Returns the index of the last event, or
--- -1 under a lost lease, -2 where it has ended, -3 where there are too many streams.
+-- KEYS: streams of the session, events of the stream, the session. ARGV: name, epoch of the lease or nothing, its time, whether the
+-- stream ends, most events, most bytes, most streams, age of events, age of streams, channel, then the events. Returns the index of the
+-- last event, or -1 if the lease was lost, -2 if the stream has ended, -3 if there are too many streams.
 local first = 11
 local stream = read(ARGV[1])
 local count = #ARGV - first + 1
@@ -28,7 +28,7 @@ end
 while stream.bytes > tonumber(ARGV[6]) or redis.call('XLEN', KEYS[2]) > tonumber(ARGV[5]) do
     local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
     if not oldest then
-        -- They were too old, and have gone by themselves.
+        -- The events have expired.
         stream.bytes = 0
         break
     end

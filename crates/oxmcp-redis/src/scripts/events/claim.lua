@@ -1,5 +1,6 @@
--- KEYS: streams of the session, events of the stream, the session. ARGV: name, whether it is taken, time of the lease, most
--- streams, age of events, age of streams, channel. Returns the epoch; -3 where there are too many streams.
+-- KEYS: streams of the session, events of the stream, the session. ARGV: name, whether to take over a lease, time of the lease, most
+-- streams, age of events, age of streams, channel. Returns the epoch, nothing if the stream has ended or is leased, or -3 if there
+-- are too many streams.
 local stream = read(ARGV[1])
 if stream and (stream.ended == 1 or (ARGV[2] == '0' and stream.lease > now)) then
     return false

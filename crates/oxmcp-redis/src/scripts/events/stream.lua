@@ -1,5 +1,5 @@
--- What is known of a stream is one field of the hash of its session: the index of its last event, whether it has ended (1), the epoch
--- of its newest lease and when that ends, when something was written last, and how many bytes are kept.
+-- The state of a stream is one field in the hash of its session: the index of its last event, whether it has ended (1), the epoch of
+-- its newest lease and the end of that lease, the time of the last write, and the number of stored bytes.
 local function read(name)
     local text = redis.call('HGET', KEYS[1], name)
     if not text then
@@ -24,7 +24,7 @@ local function write(name, stream)
     redis.call('HSET', KEYS[1], name, table.concat(numbers, ' '))
 end
 
--- Tells those that wait, if there are any.
+-- Notifies waiters, if there are any.
 local function wake(channel, key)
     local watched = redis.call('HGET', KEYS[1], ':watched')
     if watched and tonumber(watched) > now then
@@ -32,16 +32,16 @@ local function wake(channel, key)
     end
 end
 
--- Keeps the state of the streams as long as their session, and at least as long as their events; for a fixed time where the session
--- is not in this store.
+-- Keeps the state of the streams as long as their session, and at least as long as their events; for a fixed time if the session is
+-- not in this store.
 local function keep(session, age, age_alone)
     local left = redis.call('PTTL', session)
     local lasts = left < 0 and age_alone or math.max(left, tonumber(age))
     redis.call('PEXPIRE', KEYS[1], lasts)
 end
 
--- Whether there is room for another stream. Now and then, and where there is none, streams go that have ended and whose events are
--- gone. Where that is not enough, the older half of those that have ended go, so that the next ones find some.
+-- Whether there is space for another stream. At every 64th stream, and if the limit is reached, ended streams whose events have
+-- expired are removed. If that is not enough, the older half of the ended streams is removed, so that the next ones find space, too.
 local function has_room(most, age)
     local count = redis.call('HLEN', KEYS[1])
     if count == 0 or (count < most and count % 64 > 0) then

@@ -1,4 +1,4 @@
--- KEYS: all sessions, those of the principal if there is one. ARGV: a session, how long it lasts, most sessions, most of a principal.
+-- KEYS: all sessions, and those of the principal if there is one. ARGV: a session, its lifetime, most sessions, most of a principal.
 local counted = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if counted and tonumber(counted) > now then
     return 'counted'

@@ -1,4 +1,4 @@
--- KEYS: the session. ARGV: how long it lasts, then fields and their values. Returns whether there was none.
+-- KEYS: the session. ARGV: its lifetime, then fields and their values. Returns whether it was created.
 if redis.call('EXISTS', KEYS[1]) == 1 then
     return 0
 end

@@ -1,4 +1,4 @@
--- KEYS: all sessions, those of the principal if there is one. ARGV: a session, which is counted no more.
+-- KEYS: all sessions, and those of the principal if there is one. ARGV: a session to remove from the counts.
 for _, key in ipairs(KEYS) do
     redis.call('ZREM', key, ARGV[1])
 end

@@ -1,4 +1,4 @@
--- KEYS: the session. ARGV: how long it is known to be over. Returns the key of the principal's sessions.
+-- KEYS: the session. ARGV: the lifetime of its tombstone. Returns the key of the principal's sessions.
 local principal = redis.call('HGET', KEYS[1], 'principal') or ''
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'over', 1)

@@ -1,4 +1,4 @@
--- KEYS: the session. ARGV: a field, its value or nothing to remove it, most fields. Returns the version; -1 where there are too many.
+-- KEYS: the session. ARGV: a field, its value or nothing to remove it, most fields. Returns the version; -1 if there are too many.
 if redis.call('HEXISTS', KEYS[1], 'record') == 0 then
     return false
 end

@@ -1,4 +1,5 @@
--- KEYS: the session, the state of its streams. ARGV: how long it lasts from now on. Returns the version, and the key of the principal's sessions.
+-- KEYS: the session, the state of its streams. ARGV: its lifetime from now on. Returns the version, and the key of the principal's
+-- sessions.
 local session = redis.call('HMGET', KEYS[1], 'version', 'principal')
 if not session[1] then
     return false

@@ -8,7 +8,7 @@ if redis.call('ZCOUNT', KEYS[3], after_now, '+inf') >= tonumber(ARGV[5])
     return 'full'
 end
 local expires = now + tonumber(ARGV[4])
--- First what needs memory: where there is none, nothing has been done.
+-- The commands that need memory come first: if Redis is full, nothing has been done.
 redis.call('HSET', KEYS[1], 'record', ARGV[1], 'id', ARGV[2], 'owner', KEYS[2], 'over', ARGV[3],
     'created', text(now), 'expires', text(expires), 'revision', 1, 'epoch', 0)
 redis.call('PEXPIREAT', KEYS[1], text(expires))

@@ -1,4 +1,4 @@
--- KEYS: all leases. ARGV: how many to return, how many to look at. Returns pairs of an id and the owner's key.
+-- KEYS: all leases. ARGV: how many to return, how many to examine. Returns pairs of an id and the owner's key.
 local found = {}
 local ended = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', text(now), 'LIMIT', 0, ARGV[2])
 for _, key in ipairs(ended) do

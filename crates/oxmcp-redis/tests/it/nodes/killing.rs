@@ -1,7 +1,7 @@
-//! Calls that go on while nodes are killed: each ends in time, with its answer or an error, and nothing is done twice.
+//! Calls while nodes are killed: each ends in time, with its result or an error, and nothing is done twice.
 #![expect(
     clippy::print_stdout,
-    reason = "whoever reads the output repeats a run by its seed"
+    reason = "the output contains the seed, to repeat a run"
 )]
 
 use std::{
@@ -29,19 +29,19 @@ use super::{
 };
 use crate::server::{Server, shared};
 
-/// How long a call may take, whatever happens to the node that serves it.
+/// The maximum duration of a call, whatever happens to the node that serves it.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// How many calls a run makes at least. The two runs make twice as many.
+/// The minimum number of calls of a run. The two runs make twice as many.
 const CALLS: usize = 1000;
 
-/// How long a run may take that does not get to so many calls: many times what the slowest machine needs.
+/// The maximum duration of a run that does not reach that number: many times what the slowest machine needs.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How many clients of each revision call at once.
+/// The number of concurrent clients of each revision.
 const CLIENTS: usize = 4;
 
-/// Numbers by chance, the same for a seed.
+/// Pseudorandom numbers, reproducible by their seed.
 struct Chance(u64);
 
 impl Chance {
@@ -53,46 +53,46 @@ impl Chance {
     }
 }
 
-/// How long both runs take at least: `OXMCP_SOAK_SECONDS`, or a minute.
+/// The minimum duration of both runs: `OXMCP_SOAK_SECONDS`, or a minute.
 fn duration() -> Duration {
     let seconds = env::var("OXMCP_SOAK_SECONDS").ok();
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(60))
 }
 
-/// What became of calls.
+/// The outcomes of calls.
 #[derive(Default)]
 struct Outcomes {
-    /// Errors and how often, for people.
+    /// Errors and their counts, for the report.
     errors: BTreeMap<String, usize>,
     /// The calls that were answered.
     answered: HashMap<String, Duration>,
     /// The calls whose error says that nothing was done.
     unserved: Vec<String>,
-    /// How long the slowest call took that ended with an error.
+    /// The duration of the slowest call that ended with an error.
     slowest_error: Duration,
     wrong: Vec<String>,
 }
 
-/// Runs take turns: each keeps a small machine busy.
+/// Runs take turns, since each keeps a small machine busy.
 static TURN: sync::Mutex<()> = sync::Mutex::const_new(());
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_nodes_that_are_killed_answer_each_call_once_or_with_an_error() {
+async fn two_killed_nodes_answer_each_call_once() {
     if let Some((server, prefix)) = shared("two nodes that are killed") {
         run(server, &prefix, 2, duration() / 2).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_nodes_that_are_killed_answer_each_call_once_or_with_an_error() {
+async fn three_killed_nodes_answer_each_call_once() {
     if let Some((server, prefix)) = shared("three nodes that are killed") {
         run(server, &prefix, 3, duration() / 2).await;
     }
 }
 
-/// Calls of a session, made at two nodes in turn, of which one is killed.
+/// Calls of a session, made alternately at two nodes, one of which is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_whose_node_is_killed_is_resumed_at_the_other_one_and_ends_there() {
+async fn stream_of_killed_node_resumes_elsewhere_and_ends() {
     let Some((server, prefix)) = shared("streams of nodes that are killed") else {
         return;
     };
@@ -213,11 +213,11 @@ fn kill(mut nodes: Vec<Node>, mut chance: Chance, is_over: &AtomicBool) -> usize
     }
 }
 
-/// What clients speak.
+/// The revision that clients speak.
 const REVISIONS: [Revision; 3] = [
     Revision::V2026_07_28,
     Revision::V2025_11_25,
-    // Streams have no event before the first message, so that not all can be resumed.
+    // Streams have no event before the first message, so not all can be resumed.
     Revision::V2025_06_18,
 ];
 
@@ -262,7 +262,7 @@ impl Customer {
         }
     }
 
-    /// Makes a call. Returns whether the session can go on.
+    /// Makes a call. Returns whether the session is still usable.
     async fn call(&self, session: &ClientSession, tool: &str, id: &str) -> bool {
         let begun = Instant::now();
         self.made.fetch_add(1, Ordering::Relaxed);

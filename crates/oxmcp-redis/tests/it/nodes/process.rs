@@ -18,7 +18,7 @@ const URL: &str = "OXMCP_REDIS_TEST_URL";
 const PREFIX: &str = "OXMCP_REDIS_TEST_PREFIX";
 const PORT: &str = "OXMCP_REDIS_TEST_PORT";
 
-/// A process that serves one address, also after it was killed and started again. It ends with this one.
+/// A process that serves one address, also after it is killed and started again. It ends with the test process.
 pub(super) struct Node {
     url: String,
     prefix: String,
@@ -27,7 +27,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Starts it, and waits until it serves.
+    /// Starts the process, and waits until it serves.
     pub(super) fn start(server: &Server, prefix: &str) -> Self {
         let mut node = Self {
             url: server.url(),
@@ -51,7 +51,7 @@ impl Node {
         }
     }
 
-    /// Starts it again, and waits until it serves.
+    /// Starts the process again, and waits until it serves.
     pub(super) fn restart(&mut self) {
         self.kill();
         let mut process = Command::new(env::current_exe().unwrap())
@@ -78,7 +78,7 @@ impl Node {
     }
 }
 
-/// A port that no outgoing connection is given while the node is away: systems take those from 32768 on.
+/// A port that no outgoing connection gets while the node is down: systems use ports from 32768 for these.
 fn own_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + u16::try_from(process::id() % 100).unwrap() * 100;
@@ -96,13 +96,13 @@ impl Drop for Node {
     }
 }
 
-/// Not a test of its own: the others run it as another process.
+/// Not a test by itself: the others run it as another process.
 #[tokio::test]
 async fn the_node() {
     let (Ok(url), Ok(prefix), Ok(port)) = (env::var(URL), env::var(PREFIX), env::var(PORT)) else {
         return;
     };
-    // It ends with the process that has started it, however that ends.
+    // It ends when the process that started it ends, even by a crash.
     let (parent, parent_ended) = oneshot::channel::<()>();
     thread::spawn(|| {
         std::io::stdin().lines().for_each(drop);

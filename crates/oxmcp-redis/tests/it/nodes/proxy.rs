@@ -1,4 +1,4 @@
-//! Load balancer over HTTP/1 that sends each request to the next node, whatever it is about.
+//! Round-robin load balancer over HTTP/1, without session affinity.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -26,7 +26,7 @@ use tokio::{
 
 type Body = BoxBody<Bytes, hyper::Error>;
 
-/// The proxy, which ends with this.
+/// A handle to the proxy, which ends on drop.
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
     nodes: Arc<Nodes>,
@@ -58,7 +58,7 @@ impl Proxy {
         format!("http://{}/mcp", self.address)
     }
 
-    /// How many requests have come.
+    /// The number of requests so far.
     pub(super) fn requests(&self) -> usize {
         self.nodes.next.load(Ordering::Relaxed)
     }
@@ -85,7 +85,7 @@ async fn accept(listener: TcpListener, nodes: Arc<Nodes>) {
 }
 
 impl Nodes {
-    /// To the next node that can be reached. Once it may have begun, the request is sent to no other.
+    /// Forwards to the next reachable node. A request that may have started is not sent to another one.
     async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>, hyper::Error> {
         let addresses = self.addresses.lock().unwrap().clone();
         let first = self.next.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +116,7 @@ fn answer(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     if status == StatusCode::SERVICE_UNAVAILABLE {
-        // No node has the request.
+        // No node has received the request.
         let soon = HeaderValue::from_static("1");
         response.headers_mut().insert(RETRY_AFTER, soon);
     }

@@ -19,7 +19,7 @@ async fn node(redis: &server::Server, prefix: &str) -> StreamableHttp {
     StreamableHttp::from(server).cluster(store).limits(limits)
 }
 
-/// Asks a node for a session of somebody, or in one.
+/// Sends a request to a node: one that opens a session for a principal, or one in a session.
 async fn ask(node: &StreamableHttp, who: &str, session: Option<&str>) -> (StatusCode, String) {
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "by hand", "version": "1"}});
@@ -45,7 +45,7 @@ async fn ask(node: &StreamableHttp, who: &str, session: Option<&str>) -> (Status
 }
 
 #[tokio::test]
-async fn a_principal_has_one_quota_and_all_have_one_at_all_nodes() {
+async fn quotas_of_principals_and_total_span_all_nodes() {
     let Some((redis, prefix)) = shared("quotas of nodes") else {
         return;
     };
@@ -64,7 +64,7 @@ async fn a_principal_has_one_quota_and_all_have_one_at_all_nodes() {
     let (status, id) = ask(&one, "bob", None).await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(ask(&other, "bob", Some(&id)).await.0, StatusCode::OK);
-    // It was used there, and the node that opened it does not know yet: it may give way, and only here.
+    // The session was used there, and the node that opened it does not know that yet, so it may evict the session, but only here.
     assert_eq!(
         ask(&other, "bob", None).await.0,
         StatusCode::SERVICE_UNAVAILABLE
@@ -72,7 +72,7 @@ async fn a_principal_has_one_quota_and_all_have_one_at_all_nodes() {
 }
 
 #[tokio::test]
-async fn readiness_knows_all_that_is_in_the_cluster() {
+async fn readiness_covers_all_stores_of_the_cluster() {
     let Some(mut redis) = own("the health of Redis", &[]) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Nodes in one process, whose stores have a connection each.
+//! Nodes in one process, each with its own connection to Redis.
 
 use std::{
     fmt, mem,
@@ -39,7 +39,7 @@ async fn two_nodes(server: &RedisServer, prefix: &str) -> (Vec<ServerHandle>, Pr
 }
 
 #[tokio::test]
-async fn a_call_that_asks_and_a_task_go_on_at_the_next_node() {
+async fn asking_call_and_task_continue_at_next_node() {
     let Some((server, prefix)) = shared("calls at several nodes") else {
         return;
     };
@@ -58,7 +58,7 @@ async fn a_call_that_asks_and_a_task_go_on_at_the_next_node() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_at_the_next_node() {
+async fn session_continues_at_the_next_node() {
     let Some((server, prefix)) = shared("sessions at several nodes") else {
         return;
     };
@@ -75,7 +75,7 @@ async fn a_session_goes_on_at_the_next_node() {
 }
 
 #[tokio::test]
-async fn without_keys_no_node_starts() {
+async fn node_does_not_start_without_keys() {
     let Some((server, _)) = shared("nodes without keys") else {
         return;
     };
@@ -90,14 +90,14 @@ async fn without_keys_no_node_starts() {
             "{error}"
         );
         assert!(error.contains("openssl rand -base64 32"), "{error}");
-        // They may come later.
+        // Keys may be set later.
         let _keys = store.keys([key(1)]);
         endpoint.serve("127.0.0.1:0").await.unwrap().close().await;
     }
 }
 
 #[tokio::test]
-async fn keys_are_replaced_while_calls_wait_for_answers() {
+async fn keys_rotate_while_calls_await_answers() {
     let Some((server, prefix)) = shared("keys of nodes that are replaced") else {
         return;
     };
@@ -123,7 +123,7 @@ async fn keys_are_replaced_while_calls_wait_for_answers() {
             .await
             .unwrap();
         let answer = call(&session, "asked", id).await;
-        // A key that is gone opens nothing that it has sealed: the call begins anew, or fails.
+        // State that was sealed with a removed key cannot be opened: the call starts again, or fails.
         let reserved = ledger.entries().await;
         let count = reserved
             .iter()
@@ -138,7 +138,7 @@ async fn keys_are_replaced_while_calls_wait_for_answers() {
 }
 
 #[tokio::test]
-async fn what_nodes_tell_is_compared() {
+async fn node_settings_are_compared() {
     let Some((server, prefix)) = shared("what nodes compare") else {
         return;
     };
@@ -148,7 +148,7 @@ async fn what_nodes_tell_is_compared() {
     assert_eq!(other.compare("url", "shop").await.unwrap(), None);
     let told = other.compare("name", "office").await.unwrap();
     assert_eq!(told.as_deref(), Some("shop"));
-    // Servers of different names are in different places, unless they were put into one.
+    // Servers with different names have different prefixes, unless the prefix is set.
     let mine = Redis::connect(server.url()).await.unwrap().keys([key(1)]);
     let [mine, yours] =
         ["mine", "yours"].map(|name| mine.clone().for_server(&format!("{prefix}-{name}")));
@@ -163,7 +163,7 @@ async fn what_nodes_tell_is_compared() {
 }
 
 #[tokio::test]
-async fn nonces_are_made_with_the_keys_unless_they_have_their_own() {
+async fn nonces_use_shared_keys_unless_configured() {
     let Some((server, prefix)) = shared("nonces of nodes") else {
         return;
     };
@@ -193,7 +193,7 @@ async fn nonces_are_made_with_the_keys_unless_they_have_their_own() {
     assert!(!one.is_current(&before, at));
 }
 
-/// Collects what is logged as a warning, with its fields.
+/// Collects warnings from the log, with their fields.
 #[derive(Clone, Default)]
 struct Warnings(Arc<Mutex<Vec<String>>>);
 
@@ -231,7 +231,7 @@ impl Visit for Fields {
 }
 
 #[tokio::test]
-async fn nodes_that_differ_are_told_by_the_log() {
+async fn differing_node_settings_are_logged() {
     let Some((server, prefix)) = shared("nodes that differ") else {
         return;
     };

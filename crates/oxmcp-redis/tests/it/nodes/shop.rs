@@ -1,4 +1,4 @@
-//! The server of the nodes, the ledger of what its handlers did, and clients that know the right answers.
+//! The server of the nodes, the ledger of its handlers' actions, and clients that know the right answers.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Confirm {
     code: String,
 }
 
-/// Counts what handlers do, by the id of a call.
+/// Counts the actions of handlers, by call ID.
 #[derive(Clone)]
 pub(super) struct Ledger {
     connection: MultiplexedConnection,
@@ -32,7 +32,7 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) async fn open(url: &str, prefix: &str) -> Self {
         let client = redis::Client::open(url).unwrap();
-        // What an hour's calls have done is read at once.
+        // Reads the actions of an hour of calls at once.
         let config =
             AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(60)));
         let connection = client.get_multiplexed_async_connection_with_config(&config);
@@ -49,7 +49,7 @@ impl Ledger {
         let () = command.query_async(&mut connection).await.unwrap();
     }
 
-    /// How often each was done.
+    /// The number of times each action was done.
     pub(super) async fn entries(&self) -> Vec<(String, u32)> {
         let mut command = redis::cmd("HGETALL");
         command.arg(&self.prefix);
@@ -67,7 +67,7 @@ async fn streamed(ledger: Ledger, cx: RequestContext, order: Order) -> String {
     in_parts(("streamed", 5), ledger, cx, order).await
 }
 
-/// Takes long enough to be killed.
+/// A handler that runs long enough to be killed.
 async fn slow(ledger: Ledger, cx: RequestContext, order: Order) -> String {
     in_parts(("slow", 100), ledger, cx, order).await
 }
@@ -108,7 +108,7 @@ fn answer(what: &str, id: &str) -> String {
     format!("{what} {id}")
 }
 
-/// What a call of a tool is answered with.
+/// The result of a tool call.
 pub(super) fn right_answer(tool: &str, id: &str) -> String {
     match tool {
         "asked" => format!("reserved {id}, code of {id}"),
@@ -116,7 +116,7 @@ pub(super) fn right_answer(tool: &str, id: &str) -> String {
     }
 }
 
-/// A server that keeps what it does in the ledger.
+/// A server that records its actions in the ledger.
 pub(super) fn server(ledger: &Ledger) -> Server {
     Server::new("shop", "1.0.0")
         .extension(Tasks::in_memory().extension())
@@ -135,7 +135,7 @@ pub(super) fn server(ledger: &Ledger) -> Server {
         })
 }
 
-/// A node, at this port or any.
+/// A node, at this port or any free one.
 pub(super) async fn node(ledger: &Ledger, store: Redis, port: u16) -> Result<ServerHandle> {
     let endpoint = StreamableHttp::from(server(ledger)).cluster(store);
     endpoint.serve((std::net::Ipv4Addr::LOCALHOST, port)).await
@@ -161,6 +161,6 @@ pub(super) async fn connect(url: &str, revision: Revision) -> Result<ClientSessi
 /// Calls a tool.
 pub(super) async fn call(session: &ClientSession, tool: &str, id: &str) -> Result<String> {
     let call = session.call_tool(tool, json!({"id": id}));
-    // Progress is what makes the answer a stream.
+    // Progress turns the response into a stream.
     Ok(call.on_progress(|_| {}).await?.to_text())
 }

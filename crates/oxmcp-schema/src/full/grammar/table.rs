@@ -94,8 +94,8 @@ pub(super) const GRAMMAR: [Row; 41] = [
     (Draft201909, Newest, Shape::NamedSchemas, &["$defs", "dependentSchemas"]),
 ];
 
-/// The name of a keyword, and the form of its values in a dialect. `None` for names that are no keyword there:
-/// they may have any value.
+/// The name of a keyword, and the form of its values in a dialect. `None` for names that are not keywords there: they may
+/// have any value.
 pub(in crate::full) fn keyword(dialect: Dialect, name: &str) -> Option<(&'static str, Shape)> {
     GRAMMAR
         .iter()

@@ -156,7 +156,7 @@ fn schema() -> impl Strategy<Value = Value> {
 
 /// Each keyword with each type of value: random tests do not hit every row of the table.
 #[test]
-fn each_keyword_holds_what_it_may() {
+fn each_keyword_accepts_its_allowed_types() {
     let mut values = vec![
         json!(null),
         json!(true),
@@ -217,7 +217,7 @@ proptest! {
 
     /// The metaschemas define what a schema is; another validator provides them.
     #[test]
-    fn the_grammar_says_what_the_metaschemas_say(schema in schema()) {
+    fn grammar_agrees_with_the_metaschemas(schema in schema()) {
         for dialect in DIALECTS {
             for (place, (ours, theirs)) in BOTH[dialect.uri()].iter().enumerate() {
                 for value in [&schema, &json!([schema]), &json!({"not": schema})] {

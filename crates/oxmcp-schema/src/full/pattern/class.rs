@@ -122,7 +122,7 @@ impl Set {
             all.find(|(short, long)| *short == category || *long == category)
         });
         known.map(|(short, _)| Self::Category(short)).ok_or_else(|| {
-            format!("the Unicode property {name:?} is not supported; general categories are, such as \\p{{L}}")
+            format!("the Unicode property {name:?} is not supported; use a general category, such as \\p{{L}}")
         })
     }
 

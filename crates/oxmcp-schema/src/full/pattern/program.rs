@@ -7,11 +7,11 @@ use crate::full::pattern::{
 
 /// The maximum number of instructions of a pattern: each step over a text may visit all of them.
 const MAX_INSTRUCTIONS: usize = 20_000;
-/// The maximum number of emitted parts of a pattern, with repetitions: empty parts produce no instruction, but take
-/// time to emit all the same.
+/// The maximum number of emitted parts of a pattern, with repetitions: empty parts produce no instruction, but
+/// emitting them still takes time.
 const MAX_PARTS: usize = 8 * MAX_INSTRUCTIONS;
 
-const MULTIPLY: &str = "it stands for too much: repetitions of repetitions multiply";
+const MULTIPLY: &str = "it is too large: nested repetitions multiply";
 
 #[derive(Debug, Default)]
 pub(super) struct Program {

@@ -54,7 +54,7 @@ pub(super) fn parse(pattern: &str) -> Result<(Tree, Vec<Class>), String> {
     let tree = parser.alternatives()?;
     match parser.next() {
         None => Ok((tree, parser.classes())),
-        Some(_) => Err("there is a \")\" too many".to_owned()),
+        Some(_) => Err("unmatched \")\"".to_owned()),
     }
 }
 
@@ -141,7 +141,7 @@ impl Parser<'_> {
                 let class = self.class()?;
                 self.set(class)
             }
-            '*' | '+' | '?' => return Err(format!("there is nothing for {c:?} to repeat")),
+            '*' | '+' | '?' => return Err(format!("nothing for {c:?} to repeat")),
             '\\' => match self.escape(false)? {
                 Escape::Char(c) => self.character(c),
                 Escape::Set(item) => self.set(self.cased(Class::of(&[item]))),
@@ -186,7 +186,7 @@ impl Parser<'_> {
         // Lazy quantifiers match the same texts as greedy ones.
         self.take("?");
         if matches!(self.peek(), Some('*' | '+')) {
-            return Err("there are two quantifiers in a row".to_owned());
+            return Err("two quantifiers in a row".to_owned());
         }
         if matches!(
             term,
@@ -226,7 +226,8 @@ impl Parser<'_> {
         }
         let parse = |text: &str| {
             let count = text.parse().ok().filter(|count| *count <= MAX_REPETITIONS);
-            count.ok_or_else(|| format!("{text} repetitions are more than {MAX_REPETITIONS}"))
+            count
+                .ok_or_else(|| format!("{text} exceeds the limit of {MAX_REPETITIONS} repetitions"))
         };
         let bounds = (
             parse(least)?,
@@ -237,7 +238,7 @@ impl Parser<'_> {
             },
         );
         if bounds.1.is_some_and(|most| most < bounds.0) {
-            return Err(format!("the bounds {{{inner}}} are the wrong way round"));
+            return Err(format!("the bounds {{{inner}}} are in the wrong order"));
         }
         while self.peek() != Some('}') {
             self.next();
@@ -248,7 +249,9 @@ impl Parser<'_> {
     fn group(&mut self) -> Result<Option<Tree>, String> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(format!("groups nest deeper than {MAX_DEPTH}"));
+            return Err(format!(
+                "groups are nested more than {MAX_DEPTH} levels deep"
+            ));
         }
         let flags = self.flags;
         let look = [
@@ -294,7 +297,7 @@ impl Parser<'_> {
                 Some('m') => self.flags.lines = value,
                 Some('s') => self.flags.dot_is_all = value,
                 Some('u') if value => {}
-                _ => return Err("there is no group that begins like this".to_owned()),
+                _ => return Err("unknown kind of group".to_owned()),
             }
         }
     }
@@ -313,7 +316,7 @@ impl Parser<'_> {
                     match self.class_atom()? {
                         Item::Range(last, _) if first <= last => Item::Range(first, last),
                         Item::Range(..) => {
-                            return Err(format!("the range from {first:?} is the wrong way round"));
+                            return Err(format!("the range from {first:?} is in the wrong order"));
                         }
                         // A hyphen before a set is a literal character.
                         set @ Item::Named(..) => {
@@ -338,7 +341,7 @@ impl Parser<'_> {
             Some('\\') => match self.escape(true)? {
                 Escape::Char(c) => Ok(Item::Range(c, c)),
                 Escape::Set(item) => Ok(item),
-                Escape::Assert(_) => Err("an assertion stands in brackets".to_owned()),
+                Escape::Assert(_) => Err("an assertion cannot be in brackets".to_owned()),
             },
             Some(c) => Ok(Item::Range(c, c)),
         }
@@ -355,7 +358,7 @@ pub(super) enum Escape {
 impl Parser<'_> {
     /// Reads an escape, after the backslash.
     pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, String> {
-        let c = self.next().ok_or("a backslash stands at the end")?;
+        let c = self.next().ok_or("a backslash at the end")?;
         Ok(match c {
             'd' | 'D' => Escape::Set(Item::Named(Set::Digit, c == 'D')),
             'w' | 'W' => Escape::Set(Item::Named(Set::Word, c == 'W')),
@@ -377,11 +380,11 @@ impl Parser<'_> {
             'u' => Escape::Char(self.unicode()?),
             '1'..='9' | 'k' => {
                 return Err(
-                    "references to groups are not supported, since they cannot be matched in bounded time"
+                    "backreferences are not supported: they cannot be matched in bounded time"
                         .to_owned(),
                 );
             }
-            c if c.is_alphanumeric() => return Err(format!("there is no escape \"\\{c}\"")),
+            c if c.is_alphanumeric() => return Err(format!("unknown escape \"\\{c}\"")),
             c => Escape::Char(c),
         })
     }
@@ -392,19 +395,19 @@ impl Parser<'_> {
             return Set::property(&name);
         }
         // Other languages have the short form, and ECMAScript gives it no other meaning.
-        let name = self.next().ok_or("a property is missing behind \"\\p\"")?;
+        let name = self.next().ok_or("a property is missing after \"\\p\"")?;
         Set::property(&name.to_string())
     }
 
     fn control(&mut self) -> Result<char, String> {
         let letter = self.next().filter(char::is_ascii_alphabetic);
-        let code = u32::from(letter.ok_or("a letter is missing behind \"\\c\"")?) % 32;
-        char::from_u32(code).ok_or_else(|| "there is no such control character".to_owned())
+        let code = u32::from(letter.ok_or("a letter is missing after \"\\c\"")?) % 32;
+        char::from_u32(code).ok_or_else(|| "unknown control character".to_owned())
     }
 
     fn code(&mut self, digits: usize) -> Result<char, String> {
         let code = self.hexadecimal(digits)?;
-        char::from_u32(code).ok_or_else(|| format!("there is no character {code:#x}"))
+        char::from_u32(code).ok_or_else(|| format!("invalid character {code:#x}"))
     }
 
     fn hexadecimal(&mut self, digits: usize) -> Result<u32, String> {
@@ -420,18 +423,17 @@ impl Parser<'_> {
         if self.take("{") {
             let text = self.until('}')?;
             let code = u32::from_str_radix(&text, 16).ok().and_then(char::from_u32);
-            return code.ok_or_else(|| format!("there is no character {text:?}"));
+            return code.ok_or_else(|| format!("invalid character {text:?}"));
         }
         let first = self.hexadecimal(4)?;
         if !(0xd800..0xdc00).contains(&first) || !self.take("\\u") {
-            return char::from_u32(first)
-                .ok_or_else(|| "half a pair of surrogates stands alone".to_owned());
+            return char::from_u32(first).ok_or_else(|| "unpaired surrogate".to_owned());
         }
         let second = self.hexadecimal(4)?;
         let pair = [first, second].map(|half| u16::try_from(half).unwrap_or_default());
         match char::decode_utf16(pair).next() {
             Some(Ok(c)) => Ok(c),
-            _ => Err("half a pair of surrogates stands alone".to_owned()),
+            _ => Err("unpaired surrogate".to_owned()),
         }
     }
 }

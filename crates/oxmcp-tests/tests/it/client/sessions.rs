@@ -10,7 +10,7 @@ use crate::client::{answer, client, connecting, expect, initialized, session};
 use crate::support::{LEGACY, calculator, idle, notification, request};
 
 #[tokio::test]
-async fn h2_h8_one_client_has_many_sessions() {
+async fn client_holds_many_sessions() {
     let client = client();
     let mut sessions = Vec::new();
     for revision in Revision::ALL {
@@ -46,7 +46,7 @@ async fn h2_h8_one_client_has_many_sessions() {
 }
 
 #[tokio::test]
-async fn h9_a_session_knows_its_client() {
+async fn session_exposes_its_client() {
     let client = client();
     let session = testing::connect(&calculator())
         .client(&client)
@@ -67,7 +67,7 @@ async fn h9_a_session_knows_its_client() {
 }
 
 #[tokio::test]
-async fn the_last_handle_closes_the_session() {
+async fn last_handle_closes_the_session() {
     let server = calculator();
     let session = testing::connect(&server).await.unwrap();
     let near = server.sessions().next().unwrap();
@@ -82,7 +82,7 @@ async fn the_last_handle_closes_the_session() {
 }
 
 #[tokio::test]
-async fn a_call_keeps_its_session() {
+async fn call_keeps_its_session_open() {
     let server = calculator();
     let call = testing::connect(&server)
         .await
@@ -94,7 +94,7 @@ async fn a_call_keeps_its_session() {
 }
 
 #[tokio::test]
-async fn h10_close_is_idempotent_and_calls_fail_afterwards() {
+async fn close_is_idempotent_and_later_calls_fail() {
     for revision in Revision::ALL {
         let session = testing::connect(&calculator())
             .revision(revision)
@@ -111,7 +111,7 @@ async fn h10_close_is_idempotent_and_calls_fail_afterwards() {
 }
 
 #[tokio::test]
-async fn h10_wait_returns_when_the_server_goes() {
+async fn wait_returns_when_the_server_disconnects() {
     let (peer, session) = session(Revision::V2025_06_18).await;
     let call = tokio::spawn(session.call_tool("t", ()).into_future());
     tokio::task::yield_now().await;
@@ -122,7 +122,7 @@ async fn h10_wait_returns_when_the_server_goes() {
 }
 
 #[tokio::test]
-async fn h3_handlers_are_called_for_changes_in_order() {
+async fn change_handlers_are_called_in_order() {
     for revision in Revision::ALL {
         let (told, mut heard) = mpsc::channel(16);
         let tell = move |what: &'static str| {
@@ -159,7 +159,7 @@ async fn h3_handlers_are_called_for_changes_in_order() {
 }
 
 #[tokio::test]
-async fn h3_a_change_right_behind_the_handshake_is_not_missed() {
+async fn change_right_after_the_handshake_is_not_missed() {
     let (told, mut heard) = mpsc::channel(1);
     let client = client().revisions(LEGACY).on_tools_changed(move |session| {
         let told = told.clone();
@@ -178,7 +178,7 @@ async fn h3_a_change_right_behind_the_handshake_is_not_missed() {
 }
 
 #[tokio::test]
-async fn h3_a_handler_may_use_the_session_it_is_given() {
+async fn handler_may_use_the_session_it_receives() {
     let (told, mut heard) = mpsc::channel(1);
     let client = client().on_tools_changed(move |session: ClientSession| {
         let told = told.clone();
@@ -200,7 +200,7 @@ async fn h3_a_handler_may_use_the_session_it_is_given() {
 }
 
 #[tokio::test]
-async fn w2_a_handler_that_panics_leaves_the_session_alone() {
+async fn panicking_change_handler_does_not_end_the_session() {
     let calls = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&calls);
     let (told, mut heard) = mpsc::channel(1);
@@ -231,7 +231,7 @@ async fn w2_a_handler_that_panics_leaves_the_session_alone() {
 }
 
 #[tokio::test]
-async fn k10_legacy_servers_may_ping_and_get_clear_refusals_for_the_rest() {
+async fn legacy_server_requests_except_ping_are_refused() {
     for revision in LEGACY {
         let (mut peer, session) = session(revision).await;
         let pong = peer.ask(request(1, "ping", json!({}))).await.unwrap();
@@ -250,7 +250,7 @@ async fn k10_legacy_servers_may_ping_and_get_clear_refusals_for_the_rest() {
 }
 
 #[tokio::test]
-async fn modern_servers_make_no_requests_and_get_no_answers() {
+async fn requests_from_modern_servers_get_no_response() {
     let (mut peer, session) = session(Revision::LATEST).await;
     peer.send(request(1, "ping", json!({}))).await.unwrap();
     let call = tokio::spawn(session.call_tool("t", ()).into_future());

@@ -46,7 +46,7 @@ async fn both_sides_declare_the_extension_in_every_revision() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_declare_a_required_extension_is_refused() {
+async fn peer_without_a_required_extension_is_refused() {
     let required = clock()
         .requires_client()
         .listen_key("com.example/strikes")
@@ -85,7 +85,7 @@ async fn a_peer_that_does_not_declare_a_required_extension_is_refused() {
 }
 
 #[tokio::test]
-async fn methods_of_the_protocol_are_found_before_those_of_extensions() {
+async fn protocol_methods_take_precedence_over_extensions() {
     let server = server(clock().method::<Add, _>(.., async |now: Hours| now));
     for revision in LEGACY {
         let mut peer = script(&server).await;
@@ -98,7 +98,7 @@ async fn methods_of_the_protocol_are_found_before_those_of_extensions() {
 }
 
 #[test]
-fn headers_and_keys_are_there_to_be_read() {
+fn handlers_can_read_headers_and_meta_keys() {
     let clock = clock()
         .header::<Add>("hours", "Mcp-Name")
         .meta_key("com.example/zone");

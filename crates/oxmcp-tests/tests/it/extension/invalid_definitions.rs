@@ -86,36 +86,39 @@ async fn identifiers_are_checked() {
 }
 
 #[tokio::test]
-async fn extensions_that_contradict_the_protocol_or_each_other_are_refused() {
+async fn conflicting_extensions_are_refused() {
     let add = || clock().method::<Add, _>(.., async |now: Hours| now);
     let other = || Extension::new("com.example/other");
     let cases = [
         (
             vec![clock().method::<Ping, _>(.., empty)],
-            "ping is the protocol's own",
+            "ping is part of the protocol",
         ),
         (
             vec![clock().method::<Call, _>(Revision::LATEST.., empty)],
-            "tools/call is the protocol's own",
+            "tools/call is part of the protocol",
         ),
         (
             vec![clock().method::<GetTask, _>(.., empty)],
-            "tasks/get is the protocol's own",
+            "tasks/get is part of the protocol",
         ),
         (
             vec![clock().notification::<Cancelled, _>(.., || async {})],
-            "notifications/cancelled is the protocol's own",
+            "notifications/cancelled is part of the protocol",
         ),
         (
             vec![clock().listen_key("toolsListChanged")],
             "the key toolsListChanged",
         ),
-        (vec![clock().result_type("complete")], "the protocol's own"),
-        (vec![clock().meta_key("zone!")], "cannot be its key"),
-        (vec![clock().meta_key("progressToken")], "cannot be its key"),
+        (
+            vec![clock().result_type("complete")],
+            "is reserved by the protocol",
+        ),
+        (vec![clock().meta_key("zone!")], "invalid _meta key"),
+        (vec![clock().meta_key("progressToken")], "invalid _meta key"),
         (
             vec![clock().meta_key("io.modelcontextprotocol/zone")],
-            "cannot be its key",
+            "invalid _meta key",
         ),
         (vec![clock().settings(json!([1]))], "must be a JSON object"),
         (
@@ -128,14 +131,14 @@ async fn extensions_that_contradict_the_protocol_or_each_other_are_refused() {
         ),
         (
             vec![clock().header::<Add>("hours", "MCP-Session-Id")],
-            "belongs to the protocol",
+            "is reserved by the protocol",
         ),
         (
             vec![
                 clock()
                     .method::<Add, _>(Revision::LATEST..Revision::LATEST, async |now: Hours| now),
             ],
-            "in no revision",
+            "in an empty range of revisions",
         ),
         (vec![clock(), clock()], "added twice"),
         (
@@ -143,11 +146,11 @@ async fn extensions_that_contradict_the_protocol_or_each_other_are_refused() {
                 add(),
                 other().method::<Add, _>(Revision::LATEST.., async |now: Hours| now),
             ],
-            "is served by com.example/clock already",
+            "is already served by com.example/clock",
         ),
         (
             vec![clock().listen_key("k"), other().listen_key("k")],
-            "the key k belongs to com.example/clock already",
+            "the key k already belongs to com.example/clock",
         ),
     ];
     for (extensions, expected) in cases {
@@ -161,7 +164,7 @@ async fn extensions_that_contradict_the_protocol_or_each_other_are_refused() {
 }
 
 #[tokio::test]
-async fn an_extension_may_define_methods_that_a_revision_lacks() {
+async fn extension_may_define_methods_a_revision_lacks() {
     assert_eq!(
         problem_of_server([clock().method::<Ping, _>(Revision::LATEST.., empty)]).await,
         None
@@ -178,12 +181,12 @@ async fn an_extension_may_define_methods_that_a_revision_lacks() {
 }
 
 #[tokio::test]
-async fn a_clients_extension_is_checked_against_the_requests_of_servers() {
+async fn client_extension_must_not_clash_with_server_requests() {
     let sample = problem_of_client(clock().method::<Sample, _>(.., empty))
         .await
         .unwrap();
     assert!(
-        sample.contains("sampling/createMessage is the protocol's own"),
+        sample.contains("sampling/createMessage is part of the protocol"),
         "{sample}"
     );
     assert_eq!(

@@ -23,7 +23,7 @@ fn noting(seen: &Seen, name: &'static str) -> impl MiddlewareLayer {
 }
 
 #[tokio::test]
-async fn layers_stand_where_their_extension_was_added() {
+async fn layers_run_in_order_of_their_extensions() {
     let seen = Seen::default();
     let other = Extension::new("com.example/other").layer(noting(&seen, "other"));
     let clock = clock()
@@ -48,7 +48,7 @@ async fn layers_stand_where_their_extension_was_added() {
 }
 
 #[tokio::test]
-async fn an_extension_that_is_refused_adds_nothing() {
+async fn refused_extension_adds_nothing() {
     let seen = Seen::default();
     let server = server(clock());
     let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;

@@ -13,7 +13,7 @@ use crate::extension::*;
 use crate::support::{LEGACY, answer, request, script};
 
 #[tokio::test]
-async fn a_method_is_served_in_every_revision() {
+async fn method_is_served_in_every_revision() {
     let server =
         server(clock().method::<Add, _>(.., |Hours { hours: h }| async move { hours(h + 1) }));
     for revision in Revision::ALL {
@@ -24,7 +24,7 @@ async fn a_method_is_served_in_every_revision() {
 }
 
 #[tokio::test]
-async fn results_are_as_the_revision_has_them() {
+async fn results_follow_the_revision() {
     let server = server(clock().method::<Add, _>(.., async |now: Hours| now));
     let mut seen = Vec::new();
     for revision in [Revision::V2025_11_25, Revision::LATEST] {
@@ -37,7 +37,7 @@ async fn results_are_as_the_revision_has_them() {
 }
 
 #[tokio::test]
-async fn handlers_of_extensions_take_and_return_the_same_types_as_others() {
+async fn extension_handlers_support_the_same_types_as_others() {
     async fn whole(cx: RequestContext, now: Hours) -> oxmcp::Result<Hours> {
         assert!(cx.request_id().is_some());
         Ok(now)
@@ -61,7 +61,7 @@ async fn handlers_of_extensions_take_and_return_the_same_types_as_others() {
 }
 
 #[tokio::test]
-async fn errors_of_extensions_are_those_of_the_protocol() {
+async fn extension_errors_match_protocol_errors() {
     let own = clock().method::<Add, _>(.., |_: Hours| async {
         Err::<Hours, _>(Error::protocol(4711, "it is broken"))
     });
@@ -80,7 +80,7 @@ async fn errors_of_extensions_are_those_of_the_protocol() {
             clock().method::<Add, _>(.., async |now: Hours| now),
             json!({"hours": "many"}),
             -32602,
-            "do not fit",
+            "invalid params of",
         ),
         (
             clock().method::<Add, _>(.., async |now: Hours| now),
@@ -115,7 +115,7 @@ async fn errors_of_extensions_are_those_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn a_method_exists_in_its_revisions_only() {
+async fn method_exists_only_in_its_revisions() {
     let new = Revision::V2025_06_18..;
     let old = ..Revision::V2025_06_18;
     let server = Server::new("s", "1")
@@ -149,7 +149,7 @@ async fn a_method_exists_in_its_revisions_only() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_where_the_revision_or_the_server_lacks_it() {
+async fn unsupported_extension_method_is_never_sent() {
     let serves = server(clock().method::<Add, _>(.., async |now: Hours| now));
     let knows_nothing = Server::new("s", "1");
     let calls = || client(clock().calls::<Add>(Revision::V2025_06_18..));
@@ -207,13 +207,13 @@ async fn servers_ask_clients_in_legacy_sessions() {
     assert!(
         refused
             .message()
-            .contains("modern clients take no requests"),
+            .contains("modern clients accept no requests"),
         "{refused}"
     );
 }
 
 #[tokio::test]
-async fn a_wrong_answer_of_a_client_is_an_error_for_the_server() {
+async fn wrong_client_answer_is_an_error_for_server() {
     let server = server(clock().calls::<Add>(..));
     let client = client(
         clock().method::<Add, _>(..Revision::V2025_06_18, |_: Hours| async {
@@ -241,7 +241,7 @@ async fn a_wrong_answer_of_a_client_is_an_error_for_the_server() {
 }
 
 #[tokio::test]
-async fn middleware_sees_them_on_both_sides() {
+async fn middleware_sees_extension_methods_on_both_sides() {
     let seen: &'static std::sync::Mutex<Vec<String>> = Box::leak(Box::default());
     let note = |side: &'static str| {
         middleware::from_fn(move |request: Request, next: Next| async move {
@@ -290,7 +290,7 @@ async fn search(cx: RequestContext, search: Search) -> Result<Found, io::Error> 
 }
 
 #[tokio::test]
-async fn a_method_that_is_a_function_has_its_types_and_its_schema() {
+async fn method_from_a_function_has_types_and_schema() {
     let name = "com.example/acme/search";
     let declared = Extension::new("com.example/acme").method_fn(name, .., search);
     let new = || Server::new("acme", "1.0.0");
@@ -325,7 +325,7 @@ async fn a_method_that_is_a_function_has_its_types_and_its_schema() {
 }
 
 #[tokio::test]
-async fn a_servers_own_method_is_declared_nowhere_and_clashes_with_others() {
+async fn custom_server_method_is_undeclared_and_clashes_fail() {
     let none = || async { Ok::<_, Error>(json!({})) };
     let server = Server::new("s", "1.0.0")
         .method("a/b", none)
@@ -334,9 +334,9 @@ async fn a_servers_own_method_is_declared_nowhere_and_clashes_with_others() {
     let session = testing::connect(&server).await.unwrap();
     assert!(session.server_capabilities().extensions.is_none());
     for (name, said) in [
-        ("a/b", "a/b is served already"),
-        ("tools/call", "is the protocol's own"),
-        ("", "a method needs a name"),
+        ("a/b", "a/b is already served"),
+        ("tools/call", "is part of the protocol"),
+        ("", "a method has an empty name"),
     ] {
         let wrong = Server::new("s", "1.0.0")
             .method("a/b", none)
@@ -347,7 +347,7 @@ async fn a_servers_own_method_is_declared_nowhere_and_clashes_with_others() {
 }
 
 #[tokio::test]
-async fn a_function_without_a_result_answers_an_empty_object_and_no_other_value_but_an_object() {
+async fn extension_method_returns_an_object_or_nothing() {
     let server = Server::new("s", "1.0.0")
         .method("a/nothing", async || Ok::<_, Error>(()))
         .method("a/number", async || Ok::<_, Error>(7))

@@ -51,7 +51,7 @@ async fn notifications_before_the_end_are_delivered() {
 }
 
 #[tokio::test]
-async fn servers_hear_them_in_order_in_every_revision() {
+async fn servers_receive_extension_notifications_in_order() {
     let pass = || {
         middleware::from_fn(|request: Request, next: Next| async move { next.run(request).await })
     };
@@ -82,7 +82,7 @@ async fn servers_hear_them_in_order_in_every_revision() {
 }
 
 #[tokio::test]
-async fn a_server_knows_the_sender_of_a_notification() {
+async fn server_knows_the_sender_of_a_notification() {
     for revision in Revision::ALL {
         let who: Arc<Mutex<Vec<String>>> = Arc::default();
         let keep = Arc::clone(&who);
@@ -120,7 +120,7 @@ async fn a_server_knows_the_sender_of_a_notification() {
 }
 
 #[tokio::test]
-async fn nothing_can_be_asked_while_a_notification_is_handled() {
+async fn notification_handlers_cannot_send_requests() {
     for revision in Revision::ALL {
         let refused: Arc<Mutex<Vec<String>>> = Arc::default();
         let keep = Arc::clone(&refused);
@@ -141,14 +141,14 @@ async fn nothing_can_be_asked_while_a_notification_is_handled() {
         settle().await;
         let refused = refused.lock().unwrap();
         assert!(
-            refused.len() == 1 && refused[0].contains("a notification has no answer"),
+            refused.len() == 1 && refused[0].contains("cannot ask while handling a notification"),
             "{revision}: {refused:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn notifications_of_a_call_reach_the_client_before_its_answer() {
+async fn call_notifications_reach_client_before_the_answer() {
     let tool = Tool::new("strike", "Strike twelve", |cx: RequestContext| async move {
         for strikes in 1..=12 {
             cx.notify::<Struck>(hours(strikes)).await.unwrap();
@@ -216,7 +216,7 @@ async fn legacy_sessions_are_notified_outside_requests() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_to_peers_that_do_not_know_the_extension() {
+async fn notifications_skip_peers_without_the_extension() {
     let sends = client(clock().notifies::<Struck>(Revision::V2025_06_18..));
     for revision in Revision::ALL {
         let session = connect(&Server::new("s", "1"), &sends, revision).await;
@@ -233,7 +233,7 @@ async fn nothing_is_sent_to_peers_that_do_not_know_the_extension() {
 }
 
 #[tokio::test]
-async fn notifications_of_the_protocol_are_not_sent_by_hand() {
+async fn protocol_notifications_cannot_be_sent_manually() {
     struct Changed;
     impl Notification for Changed {
         const NAME: &'static str = "notifications/tools/list_changed";
@@ -245,13 +245,15 @@ async fn notifications_of_the_protocol_are_not_sent_by_hand() {
         .await
         .unwrap_err();
     assert!(
-        refused.message().contains("the protocol's own"),
+        refused
+            .message()
+            .contains("not a notification of an extension"),
         "{refused}"
     );
 }
 
 #[tokio::test]
-async fn a_client_need_not_declare_an_extension_to_be_notified() {
+async fn undeclared_extension_can_still_notify_the_client() {
     let strike = || {
         Tool::new("strike", "Strike", |cx: RequestContext| async move {
             let told = cx.notify::<Struck>(hours(1)).await;

@@ -37,7 +37,7 @@ fn initialize(schema: &Schema) -> Value {
 
 #[tokio::test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-async fn messages_of_legacy_sessions_fit() {
+async fn legacy_messages_fit_the_official_schemas() {
     for schema in Schema::all() {
         if schema.revision.is_modern() {
             continue;
@@ -75,7 +75,7 @@ async fn messages_of_legacy_sessions_fit() {
 
 #[tokio::test]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-async fn messages_of_modern_requests_fit() {
+async fn modern_messages_fit_the_official_schemas() {
     for schema in Schema::all() {
         if !schema.revision.is_modern() {
             continue;

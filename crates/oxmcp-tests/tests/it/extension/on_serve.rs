@@ -25,7 +25,7 @@ fn counting() -> (Server, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn a_server_begins_to_serve_once() {
+async fn server_starts_serving_once() {
     let (server, begun) = counting();
     assert_eq!(begun.load(Ordering::Relaxed), 0);
     for _ in 0..2 {
@@ -37,14 +37,14 @@ async fn a_server_begins_to_serve_once() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_made_within_a_runtime_serves_from_then_on() {
+async fn endpoint_created_in_a_runtime_serves_at_once() {
     let (server, begun) = counting();
     let _endpoint = StreamableHttp::from(server);
     assert_eq!(begun.load(Ordering::Relaxed), 1);
 }
 
 #[test]
-fn an_endpoint_that_is_made_before_there_is_a_runtime_serves_from_its_first_request() {
+fn endpoint_created_before_runtime_serves_from_first_request() {
     let (server, begun) = counting();
     let endpoint = StreamableHttp::from(server);
     assert_eq!(begun.load(Ordering::Relaxed), 0);

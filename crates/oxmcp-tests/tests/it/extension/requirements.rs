@@ -27,7 +27,7 @@ async fn problem_of(server: &Server) -> String {
 }
 
 #[tokio::test]
-async fn a_server_without_a_required_extension_is_refused_with_both_names() {
+async fn missing_required_extension_error_names_both() {
     let bare = server(clock().requires(OTHER));
     assert_eq!(
         problem_of(&bare).await,
@@ -41,7 +41,7 @@ async fn a_server_without_a_required_extension_is_refused_with_both_names() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_required_capability_is_refused() {
+async fn server_without_a_required_capability_is_refused() {
     let cases = ["tools", "resources.subscribe", "tools.listChanged"];
     for path in cases {
         let bare = server(clock().requires_capability(path));
@@ -60,7 +60,7 @@ async fn a_server_without_a_required_capability_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_is_held_to_what_its_extensions_require() {
+async fn client_must_satisfy_its_extensions_requirements() {
     let sampling = clock().requires_capability("elicitation").requires(OTHER);
     let connect = async |client: Client| {
         let session = testing::connect(&Server::new("s", "1"))
@@ -84,7 +84,7 @@ async fn a_client_is_held_to_what_its_extensions_require() {
 }
 
 #[tokio::test]
-async fn what_is_added_while_serving_answers_when_its_requirements_are_there() {
+async fn extension_added_while_serving_waits_for_its_requirements() {
     let server = Server::new("s", "1").tool(Tool::new("t", "A tool", || async { "done" }));
     let mut peer = script(&server).await;
     let add = clock()

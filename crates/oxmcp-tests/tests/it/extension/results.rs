@@ -32,7 +32,7 @@ impl Method for CallOrTicket {
 }
 
 #[tokio::test]
-async fn a_result_type_is_sent_only_to_clients_that_declare_it() {
+async fn result_type_is_sent_only_to_declaring_clients() {
     let tickets = middleware::from_fn(|request: Request, next: Next| async move {
         if request.method() == "tools/call" {
             return middleware::Response::new(&json!({"resultType": "ticket", "number": 7}));
@@ -56,11 +56,14 @@ async fn a_result_type_is_sent_only_to_clients_that_declare_it() {
         .request::<CallOrTicket>(CallToolParams::new("t"))
         .await
         .unwrap_err();
-    assert!(unknown.message().contains("does not know"), "{unknown}");
+    assert!(
+        unknown.message().contains("unknown result type"),
+        "{unknown}"
+    );
 }
 
 #[tokio::test]
-async fn metadata_of_a_vendor_reaches_the_handler_and_comes_back() {
+async fn vendor_metadata_round_trips_through_the_handler() {
     #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
     struct Said {
         #[serde(rename = "_meta", default)]

@@ -27,7 +27,7 @@ async fn is_served(server: &Server, settings: Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_peer_of_an_unknown_revision_counts_as_one_that_declares_nothing() {
+async fn peer_with_unknown_extension_revision_counts_as_undeclared() {
     let first = server(served());
     let second = server(served().revision("2").settings(json!({"alarms": true})));
     let both = server(
@@ -54,7 +54,7 @@ async fn a_peer_of_an_unknown_revision_counts_as_one_that_declares_nothing() {
 }
 
 #[tokio::test]
-async fn the_revision_is_declared_in_the_settings() {
+async fn revision_is_declared_in_the_settings() {
     let calls = || clock().calls::<Add>(..);
     let server = server(served().settings(json!({"alarms": true})).revision("2"));
     let session = connect(&server, &client(calls().revision("2")), Revision::LATEST).await;
@@ -81,7 +81,7 @@ async fn the_revision_is_declared_in_the_settings() {
 /// An extension up to 2025-11-25 whose method belongs to the protocol from 2026-07-28 on: with such a row the tables of both eras
 /// have the same name.
 #[tokio::test]
-async fn an_extension_ends_where_the_protocol_takes_over() {
+async fn extension_ends_where_the_protocol_takes_over() {
     const OURS: &str = "as an extension";
     let promoted = Extension::new(ID)
         .core_from(Revision::V2026_07_28)

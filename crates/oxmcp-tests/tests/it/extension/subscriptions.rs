@@ -29,7 +29,7 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn a_key_is_acknowledged_and_its_notifications_reach_the_subscriber() {
+async fn subscribed_key_is_acknowledged_and_notified() {
     let server = server(towers());
     let mut peer = script(&server).await;
     let honoured = listen(
@@ -76,7 +76,7 @@ async fn a_key_is_acknowledged_and_its_notifications_reach_the_subscriber() {
 }
 
 #[tokio::test]
-async fn the_extension_decides_which_keys_are_granted() {
+async fn extension_decides_which_keys_are_granted() {
     let clock = clock().listen_key_with(KEY, |cx, asked| {
         assert!(cx.revision().is_modern());
         let granted: Vec<_> = asked
@@ -100,7 +100,7 @@ async fn the_extension_decides_which_keys_are_granted() {
 }
 
 #[tokio::test]
-async fn one_call_reaches_the_handlers_of_clients_in_every_revision() {
+async fn publishing_reaches_clients_in_every_revision() {
     let server = server(towers());
     for revision in Revision::ALL {
         let heard: Arc<Mutex<Vec<u32>>> = Arc::default();
@@ -130,7 +130,7 @@ async fn one_call_reaches_the_handlers_of_clients_in_every_revision() {
 }
 
 #[tokio::test]
-async fn keys_of_an_extension_are_bounded_over_the_whole_connection() {
+async fn extension_keys_are_bounded_per_connection() {
     let limits = Limits::default()
         .max_watched_uris(3)
         .max_watched_uri_bytes(100);
@@ -175,7 +175,7 @@ async fn any_thread_can_publish() {
 }
 
 #[tokio::test]
-async fn a_client_can_subscribe_by_hand() {
+async fn client_can_subscribe_manually() {
     let server = server(towers());
     let session = connect(&server, &Client::new("c", "1"), Revision::LATEST).await;
     let filter = SubscriptionFilter::default().with_other(KEY, json!(["north"]));
@@ -191,7 +191,7 @@ async fn a_client_can_subscribe_by_hand() {
 }
 
 #[tokio::test]
-async fn legacy_clients_hear_what_is_published_whatever_they_have_declared() {
+async fn legacy_clients_receive_published_notifications_without_declaration() {
     for extension in [towers(), towers().requires_client()] {
         let server = server(extension);
         for revision in LEGACY {
@@ -208,7 +208,7 @@ async fn legacy_clients_hear_what_is_published_whatever_they_have_declared() {
 }
 
 #[tokio::test]
-async fn legacy_clients_hear_nothing_that_their_revision_does_not_have() {
+async fn legacy_clients_receive_only_notifications_of_their_revision() {
     let clock = clock().listen_key(KEY);
     let server = server(clock.notifies::<Struck>(Revision::V2026_07_28..));
     for revision in LEGACY {
@@ -223,7 +223,7 @@ async fn legacy_clients_hear_nothing_that_their_revision_does_not_have() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_is_not_read_is_ended_and_delays_no_other() {
+async fn unread_subscription_ends_without_delaying_others() {
     let limits = Limits::default()
         .max_queued_events(10)
         .max_unsent_bytes(200);

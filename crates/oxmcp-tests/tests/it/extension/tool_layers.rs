@@ -79,7 +79,7 @@ fn declaring(id: i64, params: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_layer_answers_with_a_result_of_an_extension_where_it_is_declared() {
+async fn layer_answers_with_extension_result_where_declared() {
     let ticket = |call: ToolCall| async move {
         ToolResponse::of_extension(call.context(), "ticket", json!({"number": 7}))
     };
@@ -123,7 +123,7 @@ async fn a_layer_answers_with_a_result_of_an_extension_where_it_is_declared() {
 }
 
 #[tokio::test]
-async fn a_call_that_could_be_detached_logs_as_its_request_wants() {
+async fn detachable_call_respects_its_requested_log_level() {
     let attached = |call: ToolCall| async move {
         let mut call = call.detachable();
         call.run().await
@@ -141,7 +141,7 @@ async fn a_call_that_could_be_detached_logs_as_its_request_wants() {
 }
 
 #[tokio::test]
-async fn layers_of_a_tool_nest_in_the_order_in_which_they_were_added() {
+async fn tool_layers_nest_in_order_of_addition() {
     let seen: Arc<Mutex<Vec<&str>>> = Arc::default();
     let noting = |name: &'static str| {
         let seen = Arc::clone(&seen);
@@ -169,7 +169,7 @@ async fn layers_of_a_tool_nest_in_the_order_in_which_they_were_added() {
 }
 
 #[test]
-fn a_tool_is_refused_without_its_extension() {
+fn tool_is_refused_without_its_extension() {
     let tool = || Tool::new("t", "A tool", || async {}).requires(ID);
     let error = Server::new("s", "1").tool(tool()).check().unwrap_err();
     let message = error.message();
@@ -187,7 +187,7 @@ fn a_tool_is_refused_without_its_extension() {
 }
 
 #[tokio::test]
-async fn all_must_agree_that_a_caller_sees_a_tool() {
+async fn tool_is_visible_only_if_all_layers_agree() {
     let tool = Tool::new("t", "A tool", || async {})
         .visible_to(|_| false)
         .visible_to(|_| true);
@@ -197,7 +197,7 @@ async fn all_must_agree_that_a_caller_sees_a_tool() {
 }
 
 #[tokio::test]
-async fn what_an_extension_shares_is_found_by_the_layers_of_tools() {
+async fn tool_layers_find_the_extension_state() {
     let layer = |call: ToolCall| async move {
         let cx = call.context();
         cx.expect_extension(ID)?;
@@ -221,7 +221,7 @@ async fn what_an_extension_shares_is_found_by_the_layers_of_tools() {
 }
 
 #[tokio::test]
-async fn a_detached_call_says_and_asks_elsewhere() {
+async fn detached_call_redirects_messages_and_questions() {
     for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
         let (said, mut heard) = mpsc::channel(16);
         let (go, going) = tokio::sync::watch::channel(false);
@@ -258,7 +258,7 @@ async fn a_detached_call_says_and_asks_elsewhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_detached_call_is_cancelled_by_its_token_alone() {
+async fn detached_call_is_cancelled_only_by_its_token() {
     let (said, mut heard) = mpsc::channel(16);
     let deaf = Tool::new("deaf", "A tool", std::future::pending::<String>);
     let heeds = Tool::new("heeds", "A tool", |cx: RequestContext| async move {
@@ -285,7 +285,7 @@ async fn a_detached_call_is_cancelled_by_its_token_alone() {
 }
 
 #[tokio::test]
-async fn a_call_that_has_asked_its_client_is_not_detached() {
+async fn call_that_asked_its_client_is_not_detached() {
     let (said, mut heard) = mpsc::channel(16);
     let tool = Tool::new("t", "A tool", async |cx: RequestContext| {
         let asked = cx.ask("sure", "Go on?").await;
@@ -309,7 +309,7 @@ async fn a_call_that_has_asked_its_client_is_not_detached() {
 }
 
 #[tokio::test]
-async fn an_attached_call_is_cancelled_with_its_request() {
+async fn attached_call_is_cancelled_with_its_request() {
     let (said, mut heard) = mpsc::channel(16);
     let tool = Tool::new("t", "A tool", move |cx: RequestContext| {
         let said = said.clone();

@@ -27,7 +27,7 @@ fn steps() -> Tool {
 }
 
 #[tokio::test]
-async fn every_revision_is_spoken_under_one_url() {
+async fn every_revision_is_served_at_one_url() {
     let (serving, url) = serve(&calculator().tool(steps())).await;
     for revision in [
         Revision::V2025_03_26,
@@ -62,7 +62,7 @@ async fn every_revision_is_spoken_under_one_url() {
 }
 
 #[tokio::test]
-async fn the_newest_revision_is_found_by_itself() {
+async fn newest_revision_is_negotiated_automatically() {
     let (_serving, url) = serve(&calculator()).await;
     let session = Client::new("both", "1")
         .connect(Endpoint::new(&url))
@@ -72,7 +72,7 @@ async fn the_newest_revision_is_found_by_itself() {
 }
 
 #[tokio::test]
-async fn a_tool_asks_the_user_in_every_revision_that_can() {
+async fn tool_asks_the_user_in_every_capable_revision() {
     #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
     struct Name {
         name: String,
@@ -128,7 +128,7 @@ async fn changes_are_notified_in_both_eras() {
 }
 
 #[tokio::test]
-async fn d7_the_transport_of_2024_11_05_is_there_under_the_same_url() {
+async fn transport_of_2024_shares_the_endpoint_url() {
     let (_serving, url) = serve(&calculator().tool(steps())).await;
     let session = Client::new("both", "1")
         .revisions([Revision::V2024_11_05])
@@ -142,7 +142,7 @@ async fn d7_the_transport_of_2024_11_05_is_there_under_the_same_url() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_being_closed_lets_a_call_be_made_again() {
+async fn closing_session_lets_a_call_be_retried() {
     #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
     struct Name {
         name: String,

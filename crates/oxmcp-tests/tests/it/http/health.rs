@@ -102,7 +102,7 @@ fn said(status: &str, sessions: &str) -> Value {
 const UNAVAILABLE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_is_ready_once_its_stores_have_answered_and_until_it_drains() {
+async fn endpoint_is_ready_until_it_drains() {
     for is_strict in [false, true] {
         let store = Arc::new(Flaky::default());
         store.fails.store(true, Ordering::Relaxed);
@@ -143,7 +143,7 @@ async fn an_endpoint_is_ready_once_its_stores_have_answered_and_until_it_drains(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hangs_is_waited_for_once_alone() {
+async fn hanging_store_delays_only_the_first_check() {
     let store = Arc::new(Flaky::default());
     store.hangs.store(true, Ordering::Relaxed);
     let readiness = endpoint(&store).readiness();
@@ -166,7 +166,7 @@ async fn a_store_that_hangs_is_waited_for_once_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stores_are_not_asked_as_often_as_the_check_is() {
+async fn store_checks_are_rate_limited() {
     let store = Arc::new(Flaky::default());
     let readiness = endpoint(&store).readiness();
     for _ in 0..100 {
@@ -177,7 +177,7 @@ async fn stores_are_not_asked_as_often_as_the_check_is() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_closes_is_not_ready() {
+async fn closing_endpoint_is_not_ready() {
     let endpoint = StreamableHttp::from(calculator());
     let readiness = endpoint.readiness();
     assert_eq!(check(&readiness).await.0, StatusCode::OK);
@@ -186,7 +186,7 @@ async fn an_endpoint_that_closes_is_not_ready() {
 }
 
 #[tokio::test]
-async fn paths_of_health_checks_are_answered_for_any_host() {
+async fn health_paths_are_answered_for_any_host() {
     let endpoint = StreamableHttp::from(calculator());
     let get = async |mut endpoint: StreamableHttp, path: &str| {
         let request = Request::get(path).header("host", "10.1.2.3");
@@ -252,7 +252,7 @@ impl TaskStore for FlakyTasks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_of_tasks_counts_where_somebody_has_chosen_it() {
+async fn task_store_is_checked_only_if_configured() {
     let store = FlakyTasks(MemoryTaskStore::new(), AtomicBool::new(true));
     let store = Arc::new(store);
     let tasks = Tasks::new(Arc::clone(&store)).extension();

@@ -42,11 +42,9 @@ pub(crate) enum Mount {
     AxumHttp2,
 }
 
-/// The mounts of the test with this path, such as `it::http::attack_1_hosts::{{closure}}::here`.
+/// The mounts of the test with this path.
 pub(crate) fn of_test(path: &str) -> impl Iterator<Item = Mount> {
-    let mut names = path.split("::");
-    let name = names.find(|name| name.starts_with("attack_")).unwrap();
-    attack_table::mounts_of(name).iter().map(|mount| {
+    attack_table::mounts_of(path).iter().map(|mount| {
         #[expect(clippy::print_stderr, reason = "a test that fails shows it")]
         {
             eprintln!("over {mount:?}");

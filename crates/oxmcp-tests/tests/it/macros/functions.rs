@@ -30,14 +30,14 @@ async fn text(server: &Server, tool: &str, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn the_function_can_still_be_called() {
+async fn function_can_still_be_called() {
     assert_eq!(double(21).await, 42);
     let server = Server::new("a", "1.0.0").tool(double::tool());
     assert_eq!(text(&server, "double", json!({"value": 4})).await, "8");
 }
 
 #[tokio::test]
-async fn a_function_may_stand_in_a_function() {
+async fn function_may_be_nested_in_a_function() {
     #[derive(Debug, serde::Deserialize, JsonSchema)]
     enum Kind {
         Green,
@@ -78,7 +78,7 @@ mod names {
 }
 
 #[tokio::test]
-async fn names_do_not_clash() {
+async fn generated_names_do_not_clash() {
     let server = Server::new("a", "1.0.0").tool(names::input::tool("shared"));
     let said = text(&server, "input", json!({"input": {"value": 3}})).await;
     assert_eq!(said, "3 shared None false");
@@ -100,7 +100,7 @@ doubles! {
 }
 
 #[tokio::test]
-async fn a_macro_can_write_the_function() {
+async fn function_may_come_from_a_macro() {
     let server = Server::new("a", "1.0.0").tool(number::tool());
     assert_eq!(text(&server, "number", json!({"value": 4})).await, "8");
     let t = testing::connect(&server).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_macro_can_write_the_function() {
 }
 
 #[tokio::test]
-async fn the_state_is_cloned_for_each_call() {
+async fn state_is_cloned_for_each_call() {
     struct Counted(Arc<AtomicUsize>);
 
     impl Clone for Counted {
@@ -132,7 +132,7 @@ async fn the_state_is_cloned_for_each_call() {
 }
 
 #[tokio::test]
-async fn a_condition_is_that_of_all_that_is_made() {
+async fn cfg_condition_applies_to_all_generated_items() {
     /// Not there.
     #[oxmcp::tool]
     #[cfg(any())]
@@ -155,7 +155,7 @@ mod facade {
 }
 
 #[tokio::test]
-async fn the_crate_may_have_another_path() {
+async fn crate_may_have_another_path() {
     /// Add.
     #[oxmcp::tool(crate = "crate::macros::functions::facade::sdk")]
     async fn add(a: u8, #[serde(default)] b: u8) -> u8 {

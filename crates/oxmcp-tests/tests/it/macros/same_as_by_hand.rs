@@ -332,7 +332,7 @@ fn by_hand(notes: &Notes) -> Server {
 }
 
 #[tokio::test]
-async fn lists_are_the_same() {
+async fn lists_equal_handwritten_definitions() {
     let notes: Notes = Arc::new(vec!["tea".to_owned()]);
     let (ours, theirs) = (by_attribute(&notes), by_hand(&notes));
     for revision in Revision::ALL {
@@ -355,7 +355,7 @@ async fn lists_are_the_same() {
 }
 
 #[tokio::test]
-async fn order_of_members_is_the_same() {
+async fn member_order_equals_handwritten_definitions() {
     let notes = Notes::default();
     let schemas = |tools: [Tool; 10]| async {
         let t = oxmcp::testing::connect(&Server::new("same", "1.0.0").tools(tools))
@@ -371,7 +371,7 @@ async fn order_of_members_is_the_same() {
 }
 
 #[tokio::test]
-async fn results_are_the_same() {
+async fn results_equal_handwritten_definitions() {
     let notes: Notes = Arc::new(vec!["tea".to_owned()]);
     let (ours, theirs) = (by_attribute(&notes), by_hand(&notes));
     for (method, params) in [

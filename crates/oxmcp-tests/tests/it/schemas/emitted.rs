@@ -83,7 +83,7 @@ fn definition<'a>(schema: &'a Schema, method: &Value) -> &'a str {
 
 #[tokio::test(start_paused = true)]
 #[ignore = "needs the official schemas; cargo xtask test schema runs it"]
-async fn what_a_client_sends_when_it_answers_fits_the_revision() {
+async fn client_answers_fit_the_revision() {
     for schema in Schema::all() {
         let revision = schema.revision;
         let client = everything();

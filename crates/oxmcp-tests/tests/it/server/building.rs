@@ -38,55 +38,55 @@ fn wrong() -> [(Server, &'static str); 6] {
         (new().tool(tool("two words")), "' ' is not allowed"),
         (
             new().tool(tool("a")).tool(tool("a")),
-            "the tool \"a\" was added twice",
+            "duplicate tool \"a\"",
         ),
         (
             new().tools([tool("a"), tool("b"), tool("a")]),
-            "the tool \"a\" was added twice",
+            "duplicate tool \"a\"",
         ),
         (
             new()
                 .prompt(Prompt::new("p", "", || async { "" }))
                 .prompt(Prompt::new("p", "", || async { "" })),
-            "the prompt \"p\" was added twice",
+            "duplicate prompt \"p\"",
         ),
         (
             new()
                 .resource(Resource::text("a:b", "r", ""))
                 .resource(Resource::text("a:b", "s", "")),
-            "the resource \"a:b\" was added twice",
+            "duplicate resource \"a:b\"",
         ),
         (
             new()
                 .resource_template(template("a:{b}"))
                 .resource_template(template("a:{b}")),
-            "the resource template \"a:{b}\" was added twice",
+            "duplicate resource template \"a:{b}\"",
         ),
     ]
 }
 
 #[cfg(feature = "auth")]
 #[test]
-fn a_feature_that_would_lose_scopes_is_not_added() {
+fn feature_that_would_lose_scopes_is_not_added() {
     let many: Vec<_> = (0..257).map(|i| format!("s{i}")).collect();
     let new = || Server::new("wrong", "1.0.0");
     let template = ResourceTemplate::dynamic("a:{b}", "t", |_cx, _variables| async { "" });
     for (server, said) in [
         (
             new().tool(tool("a").scopes(&many.join(" "))),
-            "tool \"a\": scopes are 256 at most, and \"s256\" is one more",
+            "tool \"a\": too many scopes: \"s256\" exceeds the limit of 256",
         ),
         (
             new().prompt(Prompt::new("p", "", || async { "" }).scopes("a\nb")),
-            "prompt \"p\": \"a\\nb\" is no scope",
+            "prompt \"p\": invalid scope \"a\\nb\"",
         ),
         (
             new().resource(Resource::text("a:b", "r", "").scopes("read \"all\"")),
-            "resource \"a:b\": \"\\\"all\\\"\" is no scope",
+            "resource \"a:b\": invalid scope \"\\\"all\\\"\"",
         ),
         (
             new().resource_template(template.scopes("l\u{e9}")),
-            "is no scope",
+            "invalid scope",
         ),
     ] {
         let error = server.check().unwrap_err().to_string();
@@ -104,7 +104,7 @@ fn a_feature_that_would_lose_scopes_is_not_added() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_put_together_wrongly_says_so_before_it_serves() {
+async fn misconfigured_server_reports_it_before_serving() {
     for (server, said) in wrong() {
         let (_near, far) = in_memory();
         let errors = [
@@ -134,7 +134,7 @@ async fn a_server_that_was_put_together_wrongly_says_so_before_it_serves() {
 }
 
 #[tokio::test]
-async fn what_is_added_to_a_server_that_serves_replaces_what_has_its_name() {
+async fn feature_added_while_serving_replaces_its_namesake() {
     let server = Server::new("s", "1.0.0").tool(tool("a"));
     server
         .add_tools([Tool::new("a", "new", || async { "new" })])
@@ -145,7 +145,7 @@ async fn what_is_added_to_a_server_that_serves_replaces_what_has_its_name() {
 }
 
 #[test]
-fn ten_thousand_tools_in_one_chain_are_as_many_as_one_by_one() {
+fn ten_thousand_tools_can_be_chained() {
     // If each step copied the state of the server, this test would take minutes.
     let add = |server: Server, n: u32| server.tool(tool(&format!("t{n}")));
     let server = (0..10_000).fold(Server::new("s", "1.0.0"), add);
@@ -162,7 +162,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
         struct Message(bool);
         impl Visit for Message {
             fn record_debug(&mut self, _: &Field, value: &dyn fmt::Debug) {
-                self.0 |= format!("{value:?}").contains("shared already");
+                self.0 |= format!("{value:?}").contains("called on a shared server");
             }
         }
         let mut message = Message(false);
@@ -172,7 +172,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
 }
 
 #[test]
-fn a_builder_method_on_a_server_that_is_shared_changes_all_clones_and_says_so_once() {
+fn builder_on_shared_server_changes_all_clones() {
     let told = |run: fn()| {
         let warnings = Warnings::default();
         let guard = subscribe(tracing_subscriber::registry().with(warnings.clone()));
@@ -209,7 +209,7 @@ fn a_builder_method_on_a_server_that_is_shared_changes_all_clones_and_says_so_on
 }
 
 #[test]
-fn what_is_added_to_a_server_that_is_being_built_leaves_it_one() {
+fn adding_tools_does_not_end_building() {
     let warnings = Warnings::default();
     let guard = subscribe(tracing_subscriber::registry().with(warnings.clone()));
     let server = Server::new("s", "1.0.0");
@@ -220,13 +220,13 @@ fn what_is_added_to_a_server_that_is_being_built_leaves_it_one() {
     let server = server.title("S").tool(tool("t1"));
     server.check().unwrap();
     let doubled = server.tool(tool("t2")).check().unwrap_err();
-    assert!(doubled.message().contains("\"t2\" was added twice"));
+    assert!(doubled.message().contains("duplicate tool \"t2\""));
     drop(guard);
     assert_eq!(warnings.0.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn a_server_declares_what_it_is_told_to() {
+async fn server_declares_configured_capabilities() {
     let server = Server::new("s", "1.0.0")
         .tool(tool("a"))
         .resource(Resource::text("a:b", "r", ""))
@@ -255,7 +255,7 @@ async fn a_server_declares_what_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn the_author_hears_of_each_client_that_is_ready() {
+async fn ready_hook_runs_for_each_client() {
     let (hears, mut heard) = mpsc::channel(8);
     let server = Server::new("s", "1.0.0").on_initialized(move |session: ServerSession| {
         let hears = hears.clone();
@@ -282,7 +282,7 @@ async fn the_author_hears_of_each_client_that_is_ready() {
 }
 
 #[tokio::test]
-async fn a_handler_has_its_server_at_hand() {
+async fn handler_can_access_its_server() {
     let retire = |cx: RequestContext| async move {
         cx.resource_updated("a:b");
         cx.server()?.remove_tools(["old"]);

@@ -64,7 +64,7 @@ async fn completed(server: &Server, revision: Revision, params: Value) -> Value 
 }
 
 #[tokio::test]
-async fn p6_values_of_enums_and_booleans_are_completed_by_themselves() {
+async fn enum_and_boolean_values_are_completed_automatically() {
     for revision in Revision::ALL {
         let cases = [
             ("target", "", json!(["production", "preview", "staging"])),
@@ -87,7 +87,7 @@ async fn p6_values_of_enums_and_booleans_are_completed_by_themselves() {
 }
 
 #[tokio::test]
-async fn p6_a_list_completes_by_prefix_with_the_best_first() {
+async fn list_completes_by_prefix_with_best_first() {
     for revision in Revision::ALL {
         let completion = completed(&server(), revision, params("deploy", "service", "se")).await;
         assert_eq!(
@@ -99,7 +99,7 @@ async fn p6_a_list_completes_by_prefix_with_the_best_first() {
 }
 
 #[tokio::test]
-async fn p6_a_function_gets_the_arguments_that_are_settled() {
+async fn completion_function_receives_the_settled_arguments() {
     for revision in Revision::ALL {
         let session = testing::connect(&server())
             .revision(revision)
@@ -123,7 +123,7 @@ async fn p6_a_function_gets_the_arguments_that_are_settled() {
 }
 
 #[tokio::test]
-async fn p6_everything_that_can_complete_does() {
+async fn every_completer_form_completes() {
     fn with<Marker>(completer: impl oxmcp::traits::IntoCompleter<Marker>) -> Server {
         let arguments = [PromptArgument::new("a")];
         let prompt = Prompt::dynamic("p", "", arguments, |_, _| async { "" });
@@ -166,7 +166,7 @@ async fn p6_everything_that_can_complete_does() {
 }
 
 #[tokio::test]
-async fn p6_at_most_a_hundred_values_are_sent() {
+async fn at_most_a_hundred_values_are_sent() {
     let many: Vec<_> = (0..150).map(|index| format!("v{index:03}")).collect();
     let returned = many.clone();
     let arguments = [PromptArgument::new("list"), PromptArgument::new("function")];
@@ -192,7 +192,7 @@ async fn p6_at_most_a_hundred_values_are_sent() {
 }
 
 #[tokio::test]
-async fn p6_completion_of_an_unknown_name_or_argument_is_refused() {
+async fn completion_of_unknown_name_or_argument_is_refused() {
     let server =
         server().prompt(Prompt::new("hidden", "", |_: Deploy| async { "" }).visible_to(|_| false));
     let template = json!({"ref": {"type": "ref/resource", "uri": "file:///{path}"}, "argument": {"name": "path", "value": ""}});
@@ -200,15 +200,15 @@ async fn p6_completion_of_an_unknown_name_or_argument_is_refused() {
     let cases = [
         (
             params("deplyo", "target", ""),
-            "Unknown prompt: deplyo (there are: deploy)",
+            "Unknown prompt: deplyo (available: deploy)",
         ),
         (
             params("hidden", "target", ""),
-            "Unknown prompt: hidden (there are: deploy)",
+            "Unknown prompt: hidden (available: deploy)",
         ),
         (
             params("deploy", "targt", ""),
-            "prompt \"deploy\": there is no argument \"targt\", did you mean \"target\"? (the arguments are \"service\", \"version\", \"target\", \"dry_run\", \"level\", \"note\")",
+            "prompt \"deploy\": unknown argument \"targt\", did you mean \"target\"? (arguments: \"service\", \"version\", \"target\", \"dry_run\", \"level\", \"note\")",
         ),
         (template, "Unknown resource template: "),
         (odd, "\"ref/prompt\" or \"ref/resource\""),
@@ -229,7 +229,7 @@ async fn p6_completion_of_an_unknown_name_or_argument_is_refused() {
 }
 
 #[tokio::test]
-async fn p6_the_capability_is_declared_where_something_can_be_completed() {
+async fn completion_capability_is_declared_only_where_possible() {
     let plain = Prompt::new("plain", "", || async { "" });
     let cases = [
         (calculator(), false),
@@ -262,11 +262,11 @@ async fn p6_the_capability_is_declared_where_something_can_be_completed() {
         .await
         .unwrap_err();
     assert_eq!(error.code().value(), -32602, "{error}");
-    assert_eq!(error.message(), "Unknown prompt: deploy (there are none)");
+    assert_eq!(error.message(), "Unknown prompt: deploy (none available)");
 }
 
 #[tokio::test]
-async fn p6_a_completer_replaces_the_inferred_one() {
+async fn explicit_completer_replaces_the_inferred_one() {
     let prompt = deploy().complete("target", ["moon"]);
     let server = Server::new("s", "1.0.0").prompt(prompt);
     let completion = completed(&server, Revision::LATEST, params("deploy", "target", "")).await;
@@ -274,7 +274,7 @@ async fn p6_a_completer_replaces_the_inferred_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p6_a_completer_that_panics_or_never_ends_fails_its_request_alone() {
+async fn failing_completer_fails_only_its_own_request() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let completer = move |completing: Completing| {

@@ -14,7 +14,7 @@ async fn mistake(server: Server) -> Option<String> {
 }
 
 #[tokio::test]
-async fn icons_have_schemes_that_can_be_shown() {
+async fn icons_require_displayable_schemes() {
     let servers = |src: &str| {
         let icon = || Icon::new(src);
         let read = || async { "text" };
@@ -55,12 +55,20 @@ async fn icons_have_schemes_that_can_be_shown() {
     ] {
         for server in servers(src) {
             let told = mistake(server).await.unwrap();
-            assert!(told.contains("an icon is a URL"), "{told}");
+            assert!(
+                told.contains("expected an `https:`, `http:` or `data:` URI"),
+                "{told}"
+            );
         }
         let (near, _far) = in_memory();
         let client = Client::new("c", "1").icon(Icon::new(src));
         let error = client.connect(near).await.unwrap_err();
-        assert!(error.message().contains("an icon is a URL"), "{error}");
+        assert!(
+            error
+                .message()
+                .contains("expected an `https:`, `http:` or `data:` URI"),
+            "{error}"
+        );
     }
 }
 
@@ -88,7 +96,7 @@ fn with_key(key: &str, server: impl Fn() -> Server) -> [(Server, &'static str); 
 }
 
 #[tokio::test]
-async fn the_metadata_of_definitions_follows_the_rules() {
+async fn metadata_of_definitions_follows_the_rules() {
     for key in ["zone", "com.example/zone", "ui", "ui/resourceUri"] {
         for (server, _) in with_key(key, || Server::new("s", "1")) {
             assert_eq!(mistake(server).await, None, "{key}");
@@ -104,7 +112,7 @@ async fn the_metadata_of_definitions_follows_the_rules() {
 }
 
 #[tokio::test]
-async fn definitions_may_have_the_keys_of_the_servers_extensions() {
+async fn definitions_may_use_keys_of_server_extensions() {
     const KEY: &str = "io.modelcontextprotocol/zone";
     let zones = || Extension::new("io.modelcontextprotocol/zones").meta_key(KEY);
     for (server, kind) in with_key(KEY, || Server::new("s", "1").extension(zones())) {

@@ -32,8 +32,8 @@ fn findings_name_the_place_and_the_remedy() {
     tool "list.all" at /name: tool-name: Claude and OpenAI refuse the name, and hosts replace its dots or drop the tool; use A-Z, a-z, 0-9, '_' and '-' only
     tool "list.all" at /inputSchema/properties/tags: no-items: VS Code, Copilot and OpenAI refuse the tool; add "items" with the schema of the items
     tool "list.all" at /inputSchema/properties/zone/type: type-array: Gemini refuses the tool; use "anyOf" with one type in each form
-    tool "list_all" at /name: similar-name: hosts that replace characters in names take it for another tool; use names that differ in their letters and digits
-    tool "list_all" at /description: no-description: models cannot know when to use it; describe in a sentence what it does
+    tool "list_all" at /name: similar-name: hosts that replace characters in names confuse it with another tool; use names that differ in their letters and digits
+    tool "list_all" at /description: no-description: models cannot know when to use it; describe what it does in a sentence
     tool "write" at /title: duplicate-title: users cannot tell it from another tool; give each tool another title
     tool "write" at /inputSchema/properties/zone/type: type-array: Gemini refuses the tool; use "anyOf" with one type in each form
     tool "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"… at /name: long-name: Claude and OpenAI refuse the name, and hosts cut it or drop the tool; use at most 64 characters
@@ -60,7 +60,7 @@ fn severe_findings_are_those_that_break_a_host() {
 }
 
 #[test]
-fn many_tools_are_a_finding() {
+fn excessive_tool_count_is_a_finding() {
     let tools = (0..129).map(|n| idle(&format!("tool_{n}")));
     let server = Server::new("many", "1.0.0").tools(tools);
     assert!(findings(&server)[0].starts_with("server \"many\": many-tools"));

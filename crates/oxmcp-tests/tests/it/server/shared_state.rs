@@ -207,7 +207,7 @@ async fn handlers_of_every_kind_share_one_state() {
 
 /// A state that is not shared shows that each call gets its own clone.
 #[tokio::test]
-async fn the_state_is_cloned_for_each_call() {
+async fn state_is_cloned_for_each_call() {
     async fn push(mut list: Vec<u8>) -> usize {
         list.push(0);
         list.len()
@@ -223,7 +223,7 @@ async fn the_state_is_cloned_for_each_call() {
 
 /// The schema covers the input alone, and a handler that takes the context can ask.
 #[tokio::test]
-async fn a_tool_with_state_is_listed_as_without_and_asks() {
+async fn tool_with_state_is_listed_normally_and_asks() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Sure {}
     async fn drop(
@@ -257,7 +257,7 @@ async fn a_tool_with_state_is_listed_as_without_and_asks() {
 
 /// Hooks take the state as well, and features that are added later belong to the same server.
 #[tokio::test]
-async fn n6_hooks_of_both_sides_take_the_state_first() {
+async fn hooks_on_both_sides_receive_state_first() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Sure {}
     async fn drop(_db: Arc<Db>, cx: RequestContext) -> Result<(), ToolError> {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn k4_k5_dropping_the_future_cancels_on_the_wire() {
+async fn dropping_the_future_cancels_on_the_wire() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let calling = tokio::spawn({
         let session = session.clone();
@@ -36,7 +36,7 @@ async fn k4_k5_dropping_the_future_cancels_on_the_wire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k4_k5_a_token_cancels_and_the_call_returns_at_once() {
+async fn token_cancels_and_call_returns_at_once() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let token = CancellationToken::new();
     let calling = tokio::spawn({
@@ -65,7 +65,7 @@ async fn k4_k5_a_token_cancels_and_the_call_returns_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_was_answered_is_not_cancelled() {
+async fn answered_call_is_not_cancelled() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let pinging = tokio::spawn({
         let session = session.clone();
@@ -107,7 +107,7 @@ async fn connecting_can_be_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k5_the_servers_own_calls_are_cancelled_alike() {
+async fn server_calls_are_cancelled_alike() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let session = server().connect(transport).await.unwrap();
     peer.initialize(Revision::V2025_11_25).await.unwrap();
@@ -156,7 +156,7 @@ fn cancellable() -> (Server, Arc<AtomicBool>, Arc<AtomicBool>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k6_w8_the_handler_hears_of_it_and_nothing_is_sent() {
+async fn cancelled_handler_is_notified_and_sends_nothing() {
     let (server, noticed, _) = cancellable();
     let mut peer = client_of(&server, Revision::V2025_11_25).await;
     for round in 0..4 {
@@ -175,7 +175,7 @@ async fn k6_w8_the_handler_hears_of_it_and_nothing_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k6_a_handler_that_does_not_listen_is_dropped_after_the_grace() {
+async fn handler_ignoring_cancellation_is_dropped_after_grace() {
     let limits = Limits::default().cancel_grace(Duration::from_secs(5));
     let (server, _, dropped) = cancellable();
     let mut peer = client_of(&server.limits(limits), Revision::V2025_11_25).await;
@@ -193,7 +193,7 @@ async fn k6_a_handler_that_does_not_listen_is_dropped_after_the_grace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w8_an_error_of_a_cancelled_handler_is_not_sent_either() {
+async fn error_of_cancelled_handler_is_not_sent() {
     let fails = Tool::new(
         "fails",
         "Fails when it is cancelled",
@@ -238,7 +238,7 @@ async fn modern_requests_are_cancelled_alike() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k4_k6_it_reaches_from_the_clients_future_to_the_servers_handler() {
+async fn cancellation_reaches_the_servers_handler() {
     let (server, noticed, _) = cancellable();
     for revision in Revision::ALL {
         noticed.store(false, Ordering::SeqCst);
@@ -258,7 +258,7 @@ async fn k4_k6_it_reaches_from_the_clients_future_to_the_servers_handler() {
 }
 
 #[tokio::test]
-async fn a_handler_that_only_reports_is_dropped_after_the_grace() {
+async fn handler_only_reporting_is_dropped_after_grace() {
     let limits = Limits::default().cancel_grace(Duration::from_millis(1));
     let (dropped, gone) = oneshot::channel::<()>();
     let dropped = Arc::new(Mutex::new(Some(dropped)));

@@ -74,7 +74,7 @@ fn panicking() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_in_a_tool_is_an_internal_error_without_its_text() {
+async fn tool_panic_is_an_internal_error_without_text() {
     let mut peer = client_of(&panicking(), Revision::V2025_11_25).await;
     // The first rounds run on a task of their own, the later ones in the reader.
     for round in 0..5 {
@@ -107,7 +107,7 @@ async fn w2_a_panic_in_a_tool_is_an_internal_error_without_its_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_in_a_middleware_of_a_server_is_an_internal_error() {
+async fn server_middleware_panic_is_an_internal_error() {
     for early in [true, false] {
         let server = server().layer(middleware::from_fn(move |request: Request, next: Next| {
             let hit = matches!(request.method(), "tools/call" | "notifications/boom");
@@ -135,7 +135,7 @@ async fn w2_a_panic_in_a_middleware_of_a_server_is_an_internal_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_in_a_middleware_of_a_client_is_an_internal_error() {
+async fn client_middleware_panic_is_an_internal_error() {
     let client =
         Client::new("test", "1.0.0").layer(middleware::from_fn(|request: Request, next: Next| {
             if request.method() == "boom" {
@@ -153,7 +153,7 @@ async fn w2_a_panic_in_a_middleware_of_a_client_is_an_internal_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_in_a_notification_handler_stops_neither_the_session_nor_the_next_handler() {
+async fn notification_handler_panic_stops_no_later_handler() {
     let handled = Arc::<AtomicU32>::default();
     let counter = Arc::clone(&handled);
     let client = Client::new("test", "1.0.0")
@@ -183,7 +183,7 @@ async fn w2_a_panic_in_a_notification_handler_stops_neither_the_session_nor_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_in_a_progress_handler_does_not_lose_the_result() {
+async fn progress_handler_panic_does_not_lose_the_result() {
     let session = oxmcp::testing::connect(&server())
         .revision(Revision::V2025_11_25)
         .await
@@ -198,7 +198,7 @@ async fn w2_a_panic_in_a_progress_handler_does_not_lose_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_in_a_batch_leaves_the_other_answers_alone() {
+async fn panic_in_batch_keeps_the_other_answers() {
     let mut peer = client_of(&panicking(), Revision::V2025_03_26).await;
     for _ in 0..4 {
         peer.send(json!([
@@ -215,7 +215,7 @@ async fn w2_a_panic_in_a_batch_leaves_the_other_answers_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w2_a_panic_of_a_hook_before_its_first_await_stops_no_session() {
+async fn immediately_panicking_hook_stops_no_session() {
     let handled = Arc::<AtomicU32>::default();
     let (opened, counter) = (Arc::clone(&handled), Arc::clone(&handled));
     let server = server()

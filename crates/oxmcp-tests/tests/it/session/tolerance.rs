@@ -77,7 +77,7 @@ async fn odd_clients_open_sessions_unless_strict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn odd_element_costs_no_batch() {
+async fn odd_element_does_not_fail_its_batch() {
     let line = r#"[{"jsonrpc":"2.0","id":1,"method":"ping","params":[]},{"jsonrpc":"2.0","id":2,"method":"ping"}]"#;
     for (server, failures) in [(server(), 0), (server().strict(), 1)] {
         let mut peer = client_of(&server, Revision::V2025_03_26).await;
@@ -244,7 +244,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tolerance_is_logged_once_for_each_peer_and_kind() {
+async fn tolerance_is_logged_once_per_peer_and_kind() {
     let warnings = Warnings::default();
     let _guard = subscribe(registry().with(warnings.clone()));
     let server = server();

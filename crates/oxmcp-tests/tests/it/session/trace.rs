@@ -105,7 +105,7 @@ fn server() -> Server {
 }
 
 #[tokio::test]
-async fn a_request_has_spans_by_the_conventions_on_both_sides() -> Result<()> {
+async fn request_spans_follow_conventions_on_both_sides() -> Result<()> {
     let spans = Spans::default();
     let _guard = subscribe(spans.clone());
     let t = testing::connect(&server())
@@ -172,7 +172,7 @@ async fn a_request_has_spans_by_the_conventions_on_both_sides() -> Result<()> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_without_an_answer_says_so_too() -> Result<()> {
+async fn failures_without_an_answer_are_recorded() -> Result<()> {
     let spans = Spans::default();
     let _guard = subscribe(spans.clone());
     let t = testing::connect(&server()).await?;
@@ -214,7 +214,7 @@ async fn what_fails_without_an_answer_says_so_too() -> Result<()> {
 
 /// Without a propagator no trace context is sent, and a received one is ignored.
 #[tokio::test]
-async fn without_a_propagator_nothing_is_sent() -> Result<()> {
+async fn no_trace_context_is_sent_without_propagator() -> Result<()> {
     let spans = Spans::default();
     let _guard = subscribe(spans.clone());
     let (mut peer, transport) = ScriptedPeer::new().await;
@@ -238,7 +238,7 @@ async fn without_a_propagator_nothing_is_sent() -> Result<()> {
 
 /// A peer's text may be as long as a message, and exporters would keep all of it.
 #[tokio::test]
-async fn long_texts_of_a_peer_are_cut() {
+async fn long_peer_texts_are_truncated() {
     let spans = Spans::default();
     let _guard = subscribe(spans.clone());
     let mut peer = script(&server()).await;

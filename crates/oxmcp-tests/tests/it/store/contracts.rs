@@ -24,7 +24,7 @@ fn twice<S>(store: S) -> (Arc<S>, Arc<S>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_in_memory_keeps_its_contracts() {
+async fn memory_stores_satisfy_their_contracts() {
     event_store_contract(|| async { twice(MemoryEventStore::new()) })
         .await
         .unwrap();
@@ -293,44 +293,38 @@ impl EventStore for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_stores_of_events_break_the_contract() {
+async fn contract_rejects_broken_event_stores() {
     let faults = [
-        (Fault::CountsFromZero, "counted from 1"),
-        (Fault::CountsTheSession, "counted from 1"),
-        (Fault::MixesSessions, "another one's streams"),
-        (Fault::MatchesPrefixes, "another one's streams"),
+        (Fault::CountsFromZero, "numbered from 1"),
+        (Fault::CountsTheSession, "numbered from 1"),
+        (Fault::MixesSessions, "the streams of another session"),
+        (Fault::MatchesPrefixes, "the streams of another session"),
         (Fault::Reverses, "in order"),
-        (Fault::IgnoresMax, "no more than max"),
+        (Fault::IgnoresMax, "at most max"),
         (Fault::IgnoresTheIndex, "in order"),
-        (Fault::DropsEmptyOnes, "as it was"),
-        (Fault::NothingIsLost, "is lost"),
-        (Fault::NoEnd, "its end is told"),
-        (Fault::EndsTooEarly, "with the last of it"),
-        (Fault::TakesMoreAfterTheEnd, "takes no more events"),
-        (Fault::EndsAll, "ends by itself alone"),
-        (Fault::ForgetsNothing, "was forgotten"),
-        (Fault::ForgetsAll, "another one's streams"),
-        (Fault::Races, "an index each"),
-        (Fault::AddsTheFirstAlone, "counted like others"),
-        (Fault::AddsBackwards, "given in order"),
-        (Fault::TellsTheLastIndex, "counted like others"),
-        (Fault::AddsAfterTheEnd, "takes no more events"),
-        (Fault::BeginsWithNothing, "begin no stream"),
-        (Fault::SeesNoGaps, "added together, in their order"),
-        (Fault::WaitsForEver, "a wait ends when something is added"),
+        (Fault::DropsEmptyOnes, "unchanged"),
+        (Fault::NothingIsLost, "reported as lost"),
+        (Fault::NoEnd, "reports its end"),
+        (Fault::EndsTooEarly, "with the last one"),
+        (Fault::TakesMoreAfterTheEnd, "rejects further events"),
+        (Fault::EndsAll, "does not end others"),
+        (Fault::ForgetsNothing, "a forgotten session"),
+        (Fault::ForgetsAll, "the streams of another session"),
+        (Fault::Races, "distinct indexes"),
+        (Fault::AddsTheFirstAlone, "numbered like others"),
+        (Fault::AddsBackwards, "added together are returned in order"),
+        (Fault::TellsTheLastIndex, "numbered like others"),
+        (Fault::AddsAfterTheEnd, "rejects further events"),
+        (Fault::BeginsWithNothing, "does not begin a stream"),
+        (Fault::SeesNoGaps, "contiguous indexes, in order"),
+        (Fault::WaitsForEver, "a wait ends when an event is added"),
         (Fault::SleepsThroughClaims, "when the stream is claimed"),
         (Fault::LeasesTwice, "one lease at a time"),
-        (Fault::LeasesForEver, "runs out by itself"),
-        (Fault::TakesNothing, "a lease that is taken"),
-        (Fault::RenewsAnything, "by no other"),
-        (
-            Fault::TakesLateWriters,
-            "under a lease that is not the newest",
-        ),
-        (
-            Fault::WritersHoldNothing,
-            "who writes under a lease holds it",
-        ),
+        (Fault::LeasesForEver, "expires by itself"),
+        (Fault::TakesNothing, "a taken lease"),
+        (Fault::RenewsAnything, "only by its own epoch"),
+        (Fault::TakesLateWriters, "under an old lease"),
+        (Fault::WritersHoldNothing, "a write under a lease"),
     ];
     for (fault, rule) in faults {
         let broken = event_store_contract(|| async {
@@ -506,28 +500,28 @@ impl SessionStore for Lossy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_stores_of_sessions_break_the_contract() {
+async fn contract_rejects_broken_session_stores() {
     let losses = [
         (Loss::KnowsAnyId, "was not created"),
         (Loss::OneForAll, "was not created"),
         (Loss::NoPrincipal, "as it was created"),
         (Loss::NoLogLevel, "as it was created"),
         (Loss::NoSubscriptions, "as it was created"),
-        (Loss::CreatesTwice, "one record of an id"),
-        (Loss::LastWriterWins, "nothing that is set at once is lost"),
-        (Loss::NoVersion, "what is set is in the record"),
+        (Loss::CreatesTwice, "an ID has one record"),
+        (Loss::LastWriterWins, "concurrent settings are all kept"),
+        (Loss::NoVersion, "a setting changes its part of the record"),
         (Loss::LoadsOnce, "as it was created"),
-        (Loss::RemovesNothing, "was removed"),
+        (Loss::RemovesNothing, "a removed session is gone"),
         (Loss::RemovesAll, "one at a time"),
         (Loss::FailsToRemoveTwice, "no such session to remove"),
         (Loss::NoTombstone, "nothing brings it back"),
-        (Loss::KeepsForEver, "its time is over"),
-        (Loss::TouchesNothing, "its time is over"),
-        (Loss::CountsNothing, "no more sessions than it may have"),
-        (Loss::CountsForEver, "was removed is not counted"),
-        (Loss::CountsEveryone, "each principal is counted by itself"),
-        (Loss::CountsTwice, "no more sessions than it may have"),
-        (Loss::CountsLate, "created at once there is no more"),
+        (Loss::KeepsForEver, "an expired record is gone"),
+        (Loss::TouchesNothing, "an expired record is gone"),
+        (Loss::CountsNothing, "cannot exceed its number of sessions"),
+        (Loss::CountsForEver, "a removed session is not counted"),
+        (Loss::CountsEveryone, "principals are counted separately"),
+        (Loss::CountsTwice, "cannot exceed its number of sessions"),
+        (Loss::CountsLate, "concurrent creations cannot exceed"),
     ];
     for (loss, rule) in losses {
         let broken = session_store_contract(|| async {
@@ -584,13 +578,16 @@ impl Bus for Noisy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_buses_break_the_contract() {
+async fn contract_rejects_broken_buses() {
     let noises = [
-        (Noise::Silent, "what is published is delivered"),
-        (Noise::NotToItself, "what is published is delivered"),
-        (Noise::AllTopics, "on other topics does not come"),
-        (Noise::Twice, "all subscribers get what is published"),
-        (Noise::Truncates, "a message of a MiB"),
+        (Noise::Silent, "published messages are delivered"),
+        (Noise::NotToItself, "published messages are delivered"),
+        (
+            Noise::AllTopics,
+            "messages of other topics are not delivered",
+        ),
+        (Noise::Twice, "all subscribers get each message"),
+        (Noise::Truncates, "a message of 1 MiB"),
     ];
     for (noise, rule) in noises {
         let broken = bus_contract(|| async {
@@ -606,8 +603,9 @@ async fn broken_buses_break_the_contract() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_bus_drops_what_is_not_taken_and_says_so() {
+async fn bus_drops_unread_messages_and_reports_it() {
     let message = |text: &'static str| Delivery::Message {
         topic: "t".into(),
         message: text.into(),

@@ -49,8 +49,9 @@ async fn after(store: &MemoryEventStore, session: &str, stream: &str, index: u64
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_stream_keeps_its_newest_events() {
+async fn stream_keeps_its_newest_events() {
     let by_bytes = MemoryEventStore::new().max_stream_bytes(3 * EVENT);
     let by_count = MemoryEventStore::new().max_stream_events(3);
     for store in [by_bytes, by_count] {
@@ -62,8 +63,9 @@ async fn attack_7_a_stream_keeps_its_newest_events() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_appended_batches_are_bounded() {
+async fn appended_batches_are_bounded() {
     let batch = |count| (0..count).map(|_| text()).collect::<EventBatch>();
     let store = MemoryEventStore::new().max_stream_events(3);
     let indexes = append_all(&store, "s", "a", batch(5)).await;
@@ -83,8 +85,9 @@ async fn attack_7_appended_batches_are_bounded() {
     assert_eq!(after(&store, "s", "b", 0).await, Some(3));
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_an_event_that_is_too_long_to_keep_is_lost_and_counted() {
+async fn oversized_event_is_lost_and_counted() {
     let store = MemoryEventStore::new().max_stream_bytes(2 * EVENT);
     append(&store, "s", "a", 1).await;
     let long = Bytes::from(vec![b' '; 3000]);
@@ -95,8 +98,9 @@ async fn attack_7_an_event_that_is_too_long_to_keep_is_lost_and_counted() {
     assert_eq!(after(&store, "s", "a", 2).await, Some(1));
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_empty_events_are_not_free() {
+async fn empty_events_count_toward_the_limit() {
     let store = MemoryEventStore::new().max_stream_bytes(1000);
     for _ in 0..1000 {
         append_all(&store, "s", "a", Bytes::new()).await;
@@ -105,8 +109,9 @@ async fn attack_7_empty_events_are_not_free() {
     assert_eq!(after(&store, "s", "a", 985).await, Some(15));
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_session_keeps_its_newest_events_whichever_stream_they_are_in() {
+async fn session_keeps_its_newest_events_across_streams() {
     let store = MemoryEventStore::new().max_session_bytes(4 * EVENT);
     for stream in ["a", "b", "a", "b", "a", "c"] {
         append(&store, "s", stream, 1).await;
@@ -121,7 +126,7 @@ async fn attack_7_a_session_keeps_its_newest_events_whichever_stream_they_are_in
 }
 
 #[tokio::test]
-async fn w27_a_noisy_session_drives_out_none_but_its_own_events() {
+async fn noisy_session_evicts_only_its_own_events() {
     let store = MemoryEventStore::new().max_bytes(20 * EVENT);
     for quiet in 0..4 {
         append(&store, &format!("quiet {quiet}"), "a", 2).await;
@@ -141,8 +146,9 @@ async fn w27_a_noisy_session_drives_out_none_but_its_own_events() {
     assert_eq!(after(&store, "noisy", "b", 993).await, Some(7));
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_forgotten_events_make_room() {
+async fn forgotten_events_free_space() {
     let store = MemoryEventStore::new().max_bytes(10 * EVENT);
     for session in 0..100 {
         let session = session.to_string();
@@ -153,8 +159,9 @@ async fn attack_7_forgotten_events_make_room() {
     assert!(format!("{store:?}").contains("sessions: 0, bytes: 0"));
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_streams_that_have_ended_make_room_for_new_ones() {
+async fn ended_streams_are_evicted_for_new_ones() {
     let store = MemoryEventStore::new().max_streams(3);
     for stream in ["a", "b", "c"] {
         append(&store, "s", stream, 1).await;
@@ -174,7 +181,7 @@ async fn attack_7_streams_that_have_ended_make_room_for_new_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w27_events_go_when_they_are_old() {
+async fn old_events_expire() {
     let store = MemoryEventStore::new().max_age(Duration::from_secs(60));
     append(&store, "s", "a", 2).await;
     advance(Duration::from_secs(40)).await;
@@ -191,7 +198,7 @@ async fn w27_events_go_when_they_are_old() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w27_events_of_abandoned_streams_expire_too() {
+async fn events_of_abandoned_streams_expire() {
     let store = MemoryEventStore::new().max_age(Duration::from_secs(60));
     for session in 0..50 {
         let session = session.to_string();
@@ -206,7 +213,7 @@ async fn w27_events_of_abandoned_streams_expire_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w27_streams_that_never_end_are_forgotten_after_a_day() {
+async fn endless_streams_are_forgotten_after_a_day() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
     let store = MemoryEventStore::new().max_age(Duration::from_secs(60));

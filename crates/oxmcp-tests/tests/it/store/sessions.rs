@@ -25,8 +25,9 @@ async fn create(store: &MemorySessionStore, id: &str, minutes: u32) -> Result<Cr
     store.create(id, record(id), MINUTE * minutes, 1).await
 }
 
+// Attack: resource exhaustion.
 #[tokio::test(start_paused = true)]
-async fn attack_7_sessions_make_room_that_would_expire_first() {
+async fn sessions_expiring_first_are_evicted_first() {
     let store = MemorySessionStore::new().max_sessions(3);
     for (id, minutes) in [("a", 1), ("b", 3), ("c", 2)] {
         let created = create(&store, id, minutes).await;
@@ -44,8 +45,9 @@ async fn attack_7_sessions_make_room_that_would_expire_first() {
     assert!(format!("{store:?}").contains("sessions: 3"));
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_record_that_is_too_large_is_refused() {
+async fn oversized_record_is_refused() {
     let store = MemorySessionStore::new().max_record_bytes(1000);
     create(&store, "a", 1).await.unwrap();
     let large = record(&"x".repeat(1000));
@@ -63,7 +65,7 @@ async fn attack_7_a_record_that_is_too_large_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_was_removed_is_remembered_for_a_minute() {
+async fn removed_session_is_remembered_for_a_minute() {
     let store = MemorySessionStore::new();
     store.remove("a").await.unwrap();
     advance(MINUTE - Duration::from_millis(1)).await;
@@ -77,7 +79,7 @@ async fn a_session_that_was_removed_is_remembered_for_a_minute() {
 }
 
 #[test]
-fn a_record_is_written_as_it_will_be_read_for_years() {
+fn record_format_is_stable() {
     let mut it = record("x");
     it.principal = Some("alice".to_owned());
     it.initialized = true;
@@ -101,7 +103,7 @@ fn a_record_is_written_as_it_will_be_read_for_years() {
 }
 
 #[test]
-fn a_record_of_a_release_that_is_not_known_is_not_read() {
+fn record_of_unknown_release_is_not_read() {
     let text = |version: &str| {
         format!(
             r#"{{{version} "initialize": {{}}, "revision": "2025-11-25", "created": 0, "new": 1}}"#
@@ -115,8 +117,9 @@ fn a_record_of_a_release_that_is_not_known_is_not_read() {
     assert!(read(text("")).is_err());
 }
 
+// Attack: leaks of secrets.
 #[test]
-fn attack_21_a_record_does_not_show_whose_it_is() {
+fn record_debug_hides_its_principal() {
     let mut it = record("secret client");
     it.principal = Some("alice".to_owned());
     it.subscribed = vec!["file:///secret".to_owned()];

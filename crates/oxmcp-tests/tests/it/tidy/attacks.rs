@@ -5,16 +5,23 @@ use crate::{
     tidy::source::files,
 };
 
-/// The tests of attacks in a file, and whether each uses `mounts!()`.
+/// The beginning of the comment that marks the test of an attack and names the attack.
+const MARK: &str = "// Attack: ";
+
+/// The tests of attacks in a file, and whether each uses `mounts!()`. A test of an attack is the function after a [`MARK`].
 fn tests_of(text: &str) -> Vec<(&str, bool)> {
-    let begin = |line: &str| {
+    let is_function = |line: &str| {
         let line = line.trim_start();
         line.strip_prefix("async ")
             .unwrap_or(line)
-            .starts_with("fn attack_")
+            .starts_with("fn ")
     };
     let lines: Vec<_> = text.lines().collect();
-    let starts = (0..lines.len()).filter(|at| begin(lines[*at]));
+    let is_mark = |at: &usize| lines[*at].trim_start().starts_with(MARK);
+    let starts = (0..lines.len()).filter(is_mark).map(|mark| {
+        let mut rest = mark..lines.len();
+        rest.find(|at| is_function(lines[*at])).unwrap()
+    });
     let test = |at: usize| {
         let (before, name) = lines[at].split_once("fn ").unwrap();
         let indentation = before.len() - before.trim_start().len();
@@ -29,11 +36,17 @@ fn tests_of(text: &str) -> Vec<(&str, bool)> {
 }
 
 #[test]
-fn every_attack_is_in_one_row_and_tried_over_its_mounts() {
+fn every_attack_has_one_row_and_its_mounts() {
     let mut wrong = Vec::new();
     let mut found = Vec::new();
     for source in files() {
         for (test, asks) in tests_of(&source.text) {
+            if found.iter().any(|it| it == test) {
+                wrong.push(format!(
+                    "{}: duplicate name of an attack test: {test}",
+                    source.path
+                ));
+            }
             found.push(test.to_owned());
             let rows: Vec<_> = TABLE
                 .iter()
@@ -41,12 +54,12 @@ fn every_attack_is_in_one_row_and_tried_over_its_mounts() {
                 .collect();
             match rows[..] {
                 [row] if row.mounts.is_empty() == asks => wrong.push(format!(
-                    "{}: {test}: `for mount in mounts!()` stands in those tests whose row has mounts",
+                    "{}: {test}: a test needs `for mount in mounts!()` exactly if its row has mounts",
                     source.path
                 )),
                 [_] => {}
                 _ => wrong.push(format!(
-                    "{}: {test} belongs into one row of the table of attacks, {}",
+                    "{}: {test} must be in exactly one row of the table of attacks, {}",
                     source.path,
                     "crates/oxmcp-tests/tests/it/http/attack_table.rs"
                 )),
@@ -59,7 +72,11 @@ fn every_attack_is_in_one_row_and_tried_over_its_mounts() {
             .tests
             .iter()
             .filter(|test| !found.iter().any(|it| it == *test));
-        wrong.extend(gone.map(|test| format!("{test} is in the table of attacks, and no test")));
+        wrong.extend(
+            gone.map(|test| {
+                format!("{test} is in the table of attacks, but there is no such test")
+            }),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_through_what_is_exported_again() {
+    fn circle_through_reexports_is_found() {
         let circles = found(&[
             ("lib.rs", "mod a; mod b; pub use a::A;"),
             ("a.rs", "use crate::b::B; pub struct A(B);"),

@@ -49,13 +49,13 @@ fn one_place_compares_revisions() {
 }
 
 #[test]
-fn one_function_turns_an_error_into_the_error_object() {
+fn one_function_creates_error_objects() {
     let count = |word: &str| mentions(&library(), &[word]).len();
     assert_eq!(count("impl From<&Error> for ErrorObject"), 1);
 }
 
 #[test]
-fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
+fn only_stdio_writes_to_stdout_without_unwraps() {
     let words = ["println!(", "print!(", "dbg!(", ".unwrap()", "unsafe "];
     none(&mentions(&library(), &words));
     let is_stdio = |source: &Source| source.path.contains("/transport/stdio/");
@@ -68,7 +68,7 @@ fn only_stdio_writes_to_stdout_and_nothing_unwraps() {
 
 /// A comment that begins with one of these words has a riddle for a subject, in place of a thing in the code.
 #[test]
-fn comments_name_their_subject() {
+fn comments_start_with_their_subject() {
     let riddles = ["What ", "Who ", "Whom ", "Whose "];
     let mut found = Vec::new();
     for source in library() {
@@ -99,7 +99,7 @@ fn http_spawns_boxed_tasks() {
 
 /// std, then other crates, then this crate: a blank line between the blocks, and none within them.
 #[test]
-fn imports_stand_in_three_blocks() {
+fn imports_form_three_blocks() {
     let mut wrong = Vec::new();
     for source in files() {
         if source.path.ends_with(".rs") && !blocks_in_order(&source.text) {
@@ -153,7 +153,7 @@ fn block_of(path: &str, text: &str) -> u8 {
 }
 
 #[test]
-fn nothing_is_left_to_be_done_and_no_registry_is_named() {
+fn code_has_no_todos_or_registry_names() {
     // The words are joined here, so that this file does not contain them.
     let words = [
         ["TO", "DO"],
@@ -179,7 +179,7 @@ fn nothing_is_left_to_be_done_and_no_registry_is_named() {
 }
 
 #[test]
-fn imports_in_disorder_are_seen() {
+fn disordered_imports_are_detected() {
     assert!(blocks_in_order(
         "use std::fmt;\n\nuse serde::Serialize;\n\nuse crate::Error;\n"
     ));
@@ -194,7 +194,7 @@ fn imports_in_disorder_are_seen() {
 }
 
 #[test]
-fn words_are_found_in_code_and_not_in_comments_and_tests() {
+fn words_are_found_only_in_code() {
     let source = Source {
         path: "a.rs".to_owned(),
         text: "let a = b.unwrap(); // print!(\n// .unwrap()\n#[cfg(test)]\nmod tests {\n    c.unwrap()\n}\n"

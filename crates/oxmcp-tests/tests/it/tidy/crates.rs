@@ -184,7 +184,7 @@ fn walls(crates: &Manifest, workspace: &Manifest) -> Vec<String> {
 }
 
 #[test]
-fn crates_depend_on_each_other_downwards_and_exactly() {
+fn crate_dependencies_go_downwards_with_exact_versions() {
     let (crates, workspace) = manifests();
     let mut wrong: Vec<_> = crates.iter().flat_map(|it| walls(it, &workspace)).collect();
     for (name, _) in MAY_DEPEND_ON {
@@ -197,7 +197,7 @@ fn crates_depend_on_each_other_downwards_and_exactly() {
 
 /// A published package is complete by itself. A link to the licence at the root would be unpacked as a file that contains a path.
 #[test]
-fn packages_have_the_licences_and_say_what_they_are() {
+fn packages_include_licenses_and_descriptions() {
     const SAID: [&str; 7] = [
         "license.workspace = true",
         "rust-version.workspace = true",
@@ -242,7 +242,7 @@ fn packages_have_the_licences_and_say_what_they_are() {
 
 /// `cargo run --example quickstart` in a clean clone builds no more than a server builds.
 #[test]
-fn examples_build_what_the_sdk_builds() {
+fn examples_add_no_required_dependencies() {
     let manifest = |path: &str| Manifest::of(&super::source::read(path).text);
     let sdk = manifest("crates/oxmcp/Cargo.toml").dependencies;
     let is_needed = |said: &str| !said.contains("optional = true");
@@ -258,7 +258,7 @@ fn examples_build_what_the_sdk_builds() {
 
 /// A program without authorization, such as a server over stdio, is built without the dependencies of authorization.
 #[test]
-fn authorization_is_built_for_those_alone_who_ask_for_it() {
+fn authorization_dependencies_are_optional() {
     let text = super::source::read("crates/oxmcp/Cargo.toml").text;
     let dependencies = Manifest::of(&text).dependencies;
     let (_, features) = text.split_once("[features]\n").unwrap();
@@ -287,7 +287,7 @@ fn authorization_is_built_for_those_alone_who_ask_for_it() {
 }
 
 #[test]
-fn crates_that_decide_do_no_io() {
+fn protocol_crates_do_no_io() {
     let (crates, _) = manifests();
     let mut wrong = Vec::new();
     for manifest in crates.iter().filter(|it| PURE.contains(&it.name.as_str())) {
@@ -314,7 +314,7 @@ fn is_pure_module(source: &Source) -> bool {
 
 /// A crate could use the I/O of its dependencies, so none of them may do I/O, direct or indirect.
 #[test]
-fn nothing_below_the_crates_that_decide_does_io() {
+fn dependencies_of_protocol_crates_do_no_io() {
     let lock = super::source::read("Cargo.lock").text;
     let below = |name: &str| closure(&lock, name);
     let mut wrong = Vec::new();
@@ -362,7 +362,7 @@ fn package(text: &str) -> Option<(String, Vec<String>)> {
 }
 
 #[test]
-fn walls_that_are_broken_are_seen() {
+fn broken_walls_are_detected() {
     let workspace =
         Manifest::of("[workspace.dependencies]\noxmcp-json = { version = \"=0.1.0\" }\n");
     let manifest = Manifest::of(
@@ -400,7 +400,7 @@ fn walls_that_are_broken_are_seen() {
 }
 
 #[test]
-fn io_is_seen_however_far_below() {
+fn indirect_io_is_detected() {
     let lock = "[[package]]\nname = \"a\"\ndependencies = [\n \"b 1.0.0\",\n]\n[[package]]\nname = \"b\"\ndependencies = [\n \"mio\",\n]\n";
     assert_eq!(closure(lock, "a"), ["b", "mio"]);
 }

@@ -9,7 +9,7 @@ use super::{
 
 /// The files and functions that the documents name exist.
 #[test]
-fn documents_name_what_there_is() {
+fn documents_name_existing_items() {
     let all = files();
     let exists = |path: &str| {
         all.iter()
@@ -133,7 +133,7 @@ fn examples_are_short_and_registered_and_run() {
 
 /// The example and the README state this bound.
 #[test]
-fn the_transport_of_ones_own_is_shown_in_less_than_forty_lines() {
+fn custom_transport_example_is_under_forty_lines() {
     let source = read("examples/transports/custom_transport.rs").text;
     let transport = source
         .lines()
@@ -199,7 +199,7 @@ fn tolerated_deviations_are_documented() {
 /// A name in the list of tests that `cargo xtask test` leaves out is that of a test or a module, so that no renamed test is run there by
 /// accident.
 #[test]
-fn tests_that_are_left_out_exist() {
+fn skipped_tests_exist() {
     let list = read("xtask/src/test.rs").text;
     let names = list.split("LEFT_FOR_ALL: &[&str] = &[").nth(1).unwrap();
     let names = names
@@ -226,7 +226,7 @@ fn tests_that_are_left_out_exist() {
 
 /// Coding agents find the guide for them as a skill, which is the same text with a header.
 #[test]
-fn the_skill_is_the_guide_for_coding_agents() {
+fn skill_is_the_guide_for_coding_agents() {
     let skill = read("skills/oxmcp/SKILL.md").text;
     let guide = read("crates/oxmcp/guide/for-coding-agents.md").text;
     let (header, body) = skill.split_at(skill.len().saturating_sub(guide.len()));
@@ -236,7 +236,7 @@ fn the_skill_is_the_guide_for_coding_agents() {
 
 /// One file per page of the specification, each with a link to its page.
 #[test]
-fn pages_of_the_protocol_name_their_page() {
+fn protocol_modules_link_their_specification_page() {
     const NO_PAGE: &[&str] = &[
         "base",
         "blob",
@@ -293,7 +293,7 @@ fn links_to_the_specification_name_a_revision() {
 
 /// The front page of the documentation lists the names that programs use. Traits that they need not name are in `oxmcp::traits`.
 #[test]
-fn the_front_page_names_what_programs_name() {
+fn front_page_lists_the_names_programs_use() {
     const NAMED: [&str; 2] = ["JsonSchema", "OrToolError"];
     let code: String = library().iter().map(Source::code_text).collect();
     let mut traits: Vec<_> = code
@@ -316,7 +316,7 @@ fn the_front_page_names_what_programs_name() {
 
 /// A search for a method of the protocol finds the item that sends or answers it.
 #[test]
-fn each_method_is_found_by_its_name() {
+fn each_method_is_documented_under_its_name() {
     // The contents of these notifications reach programs as the result of another item.
     const UNSEEN: [&str; 2] = [
         "notifications/subscriptions/acknowledged",

@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 #[test]
-fn imports_follow_the_drawing() {
+fn imports_follow_the_layer_diagram() {
     let names = root_names();
     let library = source::library();
     let modules: BTreeSet<_> = library.iter().filter_map(Source::module).collect();
@@ -126,7 +126,7 @@ fn from_root(code: &str, names: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 #[test]
-fn modules_import_from_where_a_thing_lives() {
+fn imports_name_the_defining_module() {
     let names = root_names();
     let mut wrong = Vec::new();
     for source in source::library() {
@@ -143,7 +143,7 @@ fn modules_import_from_where_a_thing_lives() {
 }
 
 #[test]
-fn imports_from_the_root_are_seen() {
+fn imports_from_the_root_are_detected() {
     let names = BTreeMap::from([("Error".to_owned(), "error".to_owned())]);
     let found = from_root(
         "use crate::{Error, error::Result};\nuse crate::error::Error;",

@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_followed_through_what_is_exported_again() {
+    fn path_is_resolved_through_reexports() {
         let files = [
             File {
                 path: "lib.rs",

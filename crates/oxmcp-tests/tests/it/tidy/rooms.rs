@@ -72,7 +72,7 @@ fn no_folder_has_more_than_fourteen_entries() {
 }
 
 #[test]
-fn files_are_read_whole() {
+fn files_have_a_bounded_number_of_lines() {
     let long = sources().into_iter().filter_map(|source| {
         let lines = source.text.lines().count();
         (lines > LINES).then(|| format!("{}: {lines} lines", source.path))
@@ -95,7 +95,7 @@ fn files_are_read_whole() {
 
 /// Files that import each other in a circle can only be read together. A re-export counts for the file that defines the item.
 #[test]
-fn no_circle_of_imports_between_files() {
+fn files_have_no_import_circles() {
     let all = sources();
     let mut folders: BTreeMap<&str, Vec<File<'_>>> = BTreeMap::new();
     for source in &all {
@@ -139,7 +139,7 @@ fn header(text: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn each_file_says_what_it_is() {
+fn each_file_has_a_header() {
     let wrong = sources().into_iter().filter_map(|source| {
         let is_case = source.path.contains("/tests/ui/") || source.path.starts_with("fuzz/");
         let wrong = header(&source.text).filter(|_| !is_case)?;
@@ -205,7 +205,7 @@ fn mod_files_describe_their_module() {
 }
 
 #[test]
-fn crowded_folders_are_seen() {
+fn crowded_folders_are_detected() {
     let many: Vec<_> = (0..15)
         .map(|index| format!("a/b/file_{index}.rs"))
         .collect();
@@ -222,7 +222,7 @@ fn crowded_folders_are_seen() {
 }
 
 #[test]
-fn headers_that_say_nothing_are_seen() {
+fn empty_headers_are_detected() {
     assert_eq!(header("//! The pool of connections.\n\nuse a;\n"), None);
     assert!(header("//! What is in the pool.\n").is_some());
     assert!(header("//! How: a riddle.\n").is_some());
@@ -231,9 +231,12 @@ fn headers_that_say_nothing_are_seen() {
 }
 
 #[test]
-fn tables_of_files_are_seen() {
+fn file_tables_are_detected() {
     let module = "//! The module.\n//!\n//! | `a.rs` | first |\n\nmod a;\npub(crate) mod b;\n\npub use a::{\n    A,\n    B,\n};\n";
     assert_eq!(contents(module), ["a has a header of its own"]);
-    let long = format!("//! The module.\n{}", "fn f() {}\n".repeat(LINES_IN_MOD + 1));
+    let long = format!(
+        "//! The module.\n{}",
+        "fn f() {}\n".repeat(LINES_IN_MOD + 1)
+    );
     assert_eq!(contents(&long).len(), 1);
 }

@@ -129,7 +129,7 @@ fn walk(directory: &Path, prefix: &str, found: &mut Vec<Source>) {
 }
 
 #[test]
-fn tests_in_files_of_their_own_are_no_code() {
+fn separate_test_files_are_not_code() {
     let source = |path: &str| Source {
         path: path.to_owned(),
         text: "#[cfg(test)]\nmod proof;\n#[cfg(all(test, unix))]\nmod sockets;\nmod code;\n"

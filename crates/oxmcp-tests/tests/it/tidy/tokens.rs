@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn comments_literals_and_lifetimes_are_no_words() {
+    fn comments_literals_and_lifetimes_are_not_words() {
         let text = r##"a /* b /* c */ d */ e "f \" g" r#"h " i"# 'j' '\'' 'k: loop // l
             b"m" m::n 12u8"##;
         assert_eq!(words(text), ["a", "e", "k", "loop", "m", "n"]);
     }
 
     #[test]
-    fn tests_are_left_out() {
+    fn tests_are_skipped() {
         let text = "#[cfg(test)]\nmod tests { use a; fn b() {} }\nfn c() {}\n#[cfg(test)] use d;\n#[test]\nfn e(f: [u8; 3]) {}\nstruct G { #[cfg(test)] h: u8, i: u8 }";
         assert_eq!(words(text), ["fn", "c", "struct", "G", "i", "u8"]);
         assert_eq!(

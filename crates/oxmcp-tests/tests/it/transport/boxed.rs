@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::support::calculator;
 
 #[tokio::test]
-async fn a_transport_is_chosen_while_the_program_runs() {
+async fn transport_can_be_chosen_at_runtime() {
     for in_one_process in [false, true] {
         let (near, far): (BoxTransport, BoxTransport) = if in_one_process {
             let (near, far) = in_memory();
@@ -111,7 +111,7 @@ impl WriteHalf for Talkative {
 }
 
 #[tokio::test]
-async fn what_a_transport_says_of_itself_is_handed_on() {
+async fn wrapper_exposes_the_inner_transports_properties() {
     is_handed_on(boxed(Talkative)).await;
     is_handed_on(Logging::with(Talkative, |_| ())).await;
 

@@ -60,7 +60,7 @@ fn message(text: &str) -> Messages<'_> {
 }
 
 #[tokio::test]
-async fn c3_connecting_starts_the_command() {
+async fn connecting_starts_the_command() {
     let (mut read, mut write) = connect(Command::new("cat").exit_timeout(LONG)).await;
     write.write(message("{\"a\":1}\n[]\n")).await.unwrap();
     assert_eq!(next(&mut read).await.unwrap(), "{\"a\":1}");
@@ -72,7 +72,7 @@ async fn c3_connecting_starts_the_command() {
 }
 
 #[tokio::test]
-async fn c3_connecting_again_starts_another_process() {
+async fn connecting_again_starts_another_process() {
     let mut command = sh("echo \"{\\\"pid\\\":$$}\"; cat");
     let (mut first, _first) = command.connect(&Limits::default()).await.unwrap();
     let (mut second, _second) = command.connect(&Limits::default()).await.unwrap();
@@ -80,7 +80,7 @@ async fn c3_connecting_again_starts_another_process() {
 }
 
 #[tokio::test]
-async fn c3_arguments_environment_and_directory_reach_the_server() {
+async fn arguments_environment_and_directory_reach_the_server() {
     let script = "printf '{\"%s\":\"%s\",\"%s\":\"%s\"}\\n' \"$1\" \"$A\" \"$B\" \"$PWD\"";
     let command = Command::new("/bin/sh")
         .args(["-c", script])
@@ -98,7 +98,7 @@ async fn c3_arguments_environment_and_directory_reach_the_server() {
 }
 
 #[tokio::test]
-async fn c3_other_kinds_of_command_convert() {
+async fn other_kinds_of_command_convert() {
     let mut std = std::process::Command::new("echo");
     std.arg("[]");
     let (mut read, _write) = connect(Command::from(std)).await;
@@ -109,7 +109,7 @@ async fn c3_other_kinds_of_command_convert() {
 }
 
 #[tokio::test]
-async fn a_program_that_does_not_exist_is_named_with_where_it_was_looked_for() {
+async fn missing_program_error_names_the_searched_path() {
     let command = Command::new("no-such-mcp-server")
         .arg("--flag")
         .env("PATH", "/bin:/nowhere");
@@ -119,19 +119,19 @@ async fn a_program_that_does_not_exist_is_named_with_where_it_was_looked_for() {
         "{error}"
     );
     assert!(error.contains("PATH (/bin, /nowhere)"), "{error}");
-    assert!(error.contains("give the full path"), "{error}");
+    assert!(error.contains("use the full path"), "{error}");
 
     let error = failure(Command::new("npx").env("PATH", "/nowhere"))
         .await
         .to_string();
-    assert!(error.contains("Install Node.js"), "{error}");
+    assert!(error.contains("install Node.js"), "{error}");
 
     let error = failure(Command::new("server --flag")).await.to_string();
-    assert!(error.contains("Arguments go into arg()"), "{error}");
+    assert!(error.contains("pass arguments with arg()"), "{error}");
 
     let error = failure(Command::new("/no/such/server")).await.to_string();
     assert!(
-        error.contains("there is no file /no/such/server"),
+        error.contains("file /no/such/server does not exist"),
         "{error}"
     );
 
@@ -139,37 +139,34 @@ async fn a_program_that_does_not_exist_is_named_with_where_it_was_looked_for() {
         .await
         .to_string();
     assert!(
-        error.contains("its working directory /no/such/directory does not exist"),
+        error.contains("working directory /no/such/directory does not exist"),
         "{error}"
     );
 
     let error = failure(Command::new("/etc/passwd")).await.to_string();
-    assert!(error.contains("not executable"), "{error}");
+    assert!(error.contains("cannot execute it"), "{error}");
 }
 
 #[tokio::test]
-async fn a_script_without_its_interpreter_has_its_own_error() {
+async fn missing_interpreter_has_its_own_error() {
     use std::os::unix::fs::PermissionsExt;
 
     let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-interpreter");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
     let error = failure(Command::new(&script)).await.to_string();
-    assert!(
-        error.contains("exists, but the program that runs it"),
-        "{error}"
-    );
+    assert!(error.contains("exists, but the interpreter"), "{error}");
 }
 
 #[tokio::test]
-async fn an_exit_before_the_first_message_is_explained() {
+async fn exit_before_the_first_message_is_explained() {
     let script = "echo Starting...; echo oops >&2; echo no config >&2; exit 3";
     let (mut read, _write) = connect(sh(script).env("TOKEN", "secret")).await;
     let error = read_failure(&mut read).await;
     assert!(error.is_closed());
     let error = error.to_string();
     assert!(error.contains("exited with status 3 after"), "{error}");
-    assert!(error.contains("before it sent a message"), "{error}");
+    assert!(error.contains("without sending a message"), "{error}");
     assert!(error.contains("\"Starting...\""), "{error}");
     assert!(error.ends_with("\n    oops\n    no config"), "{error}");
     assert!(!error.contains("secret"), "{error}");
@@ -180,17 +177,17 @@ async fn an_exit_before_the_first_message_is_explained() {
 }
 
 #[tokio::test]
-async fn a_clean_exit_before_the_first_message_is_explained_too() {
+async fn clean_exit_before_first_message_is_explained() {
     let (mut read, _write) = connect(sh("exit 0")).await;
     let error = read_failure(&mut read).await.to_string();
     assert!(
-        error.contains("exited with status 0") && error.contains("before it sent"),
+        error.contains("exited with status 0") && error.contains("without sending"),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_clean_exit_later_is_the_end() {
+async fn later_clean_exit_ends_the_session() {
     let (mut read, mut write) = connect(sh("echo '{}'; read line; echo '[]'")).await;
     assert_eq!(next(&mut read).await.unwrap(), "{}");
     write.write(message("{}\n")).await.unwrap();
@@ -198,7 +195,7 @@ async fn a_clean_exit_later_is_the_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_is_said_to_be() {
+async fn killed_server_error_says_so() {
     let (mut read, mut write) =
         connect(sh("echo last words >&2; echo \"{\\\"pid\\\":$$}\"; cat")).await;
     let server = pid(&mut read).await;
@@ -211,7 +208,7 @@ async fn a_server_that_is_killed_is_said_to_be() {
         "{error}"
     );
     assert!(
-        error.contains("last words") && !error.contains("before it sent"),
+        error.contains("last words") && !error.contains("without sending"),
         "{error}"
     );
 
@@ -224,7 +221,7 @@ async fn a_server_that_is_killed_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_output_and_stays_is_said_to() {
+async fn server_closing_only_its_output_is_reported() {
     let (mut read, mut write) =
         connect(sh("echo '{}'; exec >&-; while read line; do :; done").exit_timeout(LONG)).await;
     assert_eq!(next(&mut read).await.unwrap(), "{}");
@@ -245,7 +242,7 @@ async fn log_lines_on_standard_output_are_skipped() {
 }
 
 #[tokio::test]
-async fn a_huge_line_and_half_a_message_are_reported() {
+async fn huge_line_and_truncated_message_are_reported() {
     let script = "head -c 3000000 /dev/zero | tr '\\0' x; printf '\\n[]\\n{\"half'";
     let limits = Limits::default().max_message_bytes(1 << 20);
     let (mut read, _write) = sh(script).connect(&limits).await.unwrap();
@@ -253,7 +250,7 @@ async fn a_huge_line_and_half_a_message_are_reported() {
 }
 
 #[tokio::test]
-async fn standard_error_goes_where_it_should() {
+async fn standard_error_goes_to_its_configured_destination() {
     let (sender, mut lines) = mpsc::channel(10);
     let stderr = Stderr::lines(move |line| sender.try_send(line.to_owned()).unwrap());
     let (_read, _write) = connect(sh("printf 'one\\ntwo\\n\\nhalf' >&2").stderr(stderr)).await;
@@ -270,7 +267,7 @@ async fn standard_error_goes_where_it_should() {
 }
 
 #[tokio::test]
-async fn a_callback_that_panics_ends_no_server() {
+async fn panicking_callback_does_not_end_the_server() {
     let stderr = Stderr::lines(|line| assert_ne!(line, "one"));
     let script = "echo one >&2; read go; echo two >&2; echo '{}'; l''s /nowhere; exit 1";
     let (mut read, mut write) = connect(sh(script).stderr(stderr)).await;
@@ -284,7 +281,7 @@ async fn a_callback_that_panics_ends_no_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_logs_much_is_never_blocked() {
+async fn verbosely_logging_server_is_never_blocked() {
     let script =
         "head -c 1000000 /dev/zero | tr '\\0' '\\n' >&2; yes log | head -n 100000 >&2; echo '{}'";
     let count = Arc::new(Mutex::new(0));
@@ -296,7 +293,7 @@ async fn a_server_that_logs_much_is_never_blocked() {
 }
 
 #[tokio::test]
-async fn c3_sigterm_follows_when_the_end_of_the_input_is_ignored() {
+async fn ignored_end_of_input_is_followed_by_sigterm() {
     // Not a shell with a trap, which can lose the signal while it forks.
     let script = "\
 import signal
@@ -314,7 +311,7 @@ print('[]', flush=True)
 }
 
 #[tokio::test]
-async fn c3_sigkill_follows_when_sigterm_is_ignored() {
+async fn ignored_sigterm_is_followed_by_sigkill() {
     let script = "trap '' TERM; echo \"{\\\"pid\\\":$$}\"; while :; do sleep 600; done";
     let command = sh(script)
         .exit_timeout(Duration::ZERO)
@@ -330,7 +327,7 @@ async fn c3_sigkill_follows_when_sigterm_is_ignored() {
 }
 
 #[tokio::test]
-async fn c3_closing_ends_the_children_of_the_server() {
+async fn closing_ends_the_servers_children() {
     // The server exits at the end of its input; its background process would not.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; cat";
     let (mut read, mut write) = connect(sh(script).exit_timeout(LONG)).await;
@@ -340,7 +337,7 @@ async fn c3_closing_ends_the_children_of_the_server() {
 }
 
 #[tokio::test]
-async fn the_children_of_a_server_that_dies_are_killed() {
+async fn children_of_dead_server_are_killed() {
     // The grandchild holds standard output open: unless it is killed, reading would not end.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; read line; exit 4";
     let (mut read, mut write) = connect(sh(script)).await;
@@ -352,7 +349,7 @@ async fn the_children_of_a_server_that_dies_are_killed() {
 }
 
 #[tokio::test]
-async fn dropping_ends_the_group_in_the_background() {
+async fn dropping_ends_the_process_group_in_background() {
     let script = "trap '' TERM; (trap '' TERM; sleep 600) & echo \"{\\\"pid\\\":$!}\"; \
                   echo \"{\\\"pid\\\":$$}\"; sleep 600";
     let command = sh(script).kill_timeout(Duration::from_millis(1));
@@ -366,7 +363,7 @@ async fn dropping_ends_the_group_in_the_background() {
 }
 
 #[test]
-fn the_end_of_the_runtime_ends_the_group() {
+fn runtime_shutdown_ends_the_process_group() {
     let script = "trap '' TERM; sleep 600 & echo \"{\\\"pid\\\":$!}\"; wait";
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -384,7 +381,7 @@ fn the_end_of_the_runtime_ends_the_group() {
 }
 
 #[test]
-fn the_end_of_the_runtime_leaves_no_zombie() {
+fn runtime_shutdown_leaves_no_zombie() {
     let script = "echo \"{\\\"pid\\\":$$}\"; exec sleep 600";
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -407,7 +404,7 @@ fn the_end_of_the_runtime_leaves_no_zombie() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_unread_is_told_from_one_that_does_not_bear_the_question() {
+async fn exit_before_probe_differs_from_exit_at_probe() {
     for (script, starts) in [
         // The server cannot start.
         (
@@ -452,7 +449,7 @@ done
 "#;
 
 #[tokio::test]
-async fn a_process_that_ends_is_started_anew_by_the_next_call() {
+async fn exited_process_is_restarted_by_next_call() {
     let client = oxmcp::Client::new("c", "1").revisions([oxmcp::Revision::LATEST]);
     let session = client.connect(sh(MORTAL)).await.unwrap();
     let pid = async || {
@@ -490,7 +487,7 @@ done
 "#;
 
 #[tokio::test]
-async fn a_server_that_closes_only_its_input_is_started_once_more() {
+async fn server_closing_only_its_input_is_restarted_once() {
     let file = std::env::temp_dir().join(format!("oxmcp-deaf-{}", std::process::id()));
     let command = sh(DEAF)
         .env("STARTS", &file)
@@ -505,7 +502,7 @@ async fn a_server_that_closes_only_its_input_is_started_once_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_sends_back_what_it_is_sent_is_recognised() {
+async fn echoing_server_is_recognized() {
     let error = oxmcp::Client::new("c", "1")
         .connect(Command::new("cat"))
         .await;
@@ -515,7 +512,7 @@ async fn a_server_that_sends_back_what_it_is_sent_is_recognised() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_started_may_be_silent_for_a_while() {
+async fn started_server_may_be_silent_for_a_while() {
     let silent = |script: &str| sh(script).start_timeout(Duration::from_secs(1));
     let client = oxmcp::Client::new("c", "1");
     let error = client.connect(silent("exec sleep 600")).await.unwrap_err();
@@ -532,7 +529,7 @@ async fn a_server_that_is_started_may_be_silent_for_a_while() {
 }
 
 #[test]
-fn debug_output_shows_no_environment() {
+fn debug_output_hides_the_environment() {
     let command = Command::new("server").arg("x").env("TOKEN", "secret");
     let debug = format!("{command:?}");
     assert!(
@@ -543,7 +540,7 @@ fn debug_output_shows_no_environment() {
 }
 
 #[tokio::test]
-async fn the_state_of_a_running_server_can_be_read() {
+async fn running_server_exposes_its_state() {
     let mut command = sh("echo 'Welcome to the tea house'; echo '{\"a\":1}'; cat");
     assert_eq!(command.diagnosis(), None);
     let (mut read, _write) = command.connect(&Limits::default()).await.unwrap();

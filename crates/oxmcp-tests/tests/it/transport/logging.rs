@@ -58,7 +58,7 @@ async fn talk(
 }
 
 #[tokio::test]
-async fn f2_each_message_is_a_line_in_a_writer() {
+async fn each_message_is_logged_as_one_line() {
     let (client, server) = in_memory();
     let log = Shared::default();
     let logged = Logging::new(client, log.clone()).max_bytes(10);
@@ -74,7 +74,7 @@ async fn f2_each_message_is_a_line_in_a_writer() {
     );
     let expected = "\
 <- {\"a\":1}
-<- (a message beyond the limit, skipped)
+<- (message skipped: it exceeds the size limit)
 <- {\"long\":\"0… (21 bytes)
 -> {}
 -> []
@@ -83,7 +83,7 @@ async fn f2_each_message_is_a_line_in_a_writer() {
 }
 
 #[tokio::test]
-async fn f2_a_closure_gets_each_line() {
+async fn closure_receives_each_line() {
     let (client, server) = in_memory();
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&lines);
@@ -108,7 +108,7 @@ impl io::Write for Broken {
 }
 
 #[tokio::test]
-async fn f2_a_log_that_fails_does_not_disturb_the_session() {
+async fn failing_log_does_not_disturb_the_session() {
     let (client, server) = in_memory();
     let received = talk(Logging::new(client, Broken), server, b"{}\n", b"[]\n").await;
     assert_eq!(received, ["{}"]);
@@ -145,7 +145,7 @@ impl WriteHalf for Nowhere {
 }
 
 #[tokio::test]
-async fn b3_a_custom_transport_is_logged_in_single_lines() {
+async fn custom_transport_is_logged_in_single_lines() {
     let log = Shared::default();
     let mut logged = Logging::new(Pretty, log.clone());
     let (mut read, _write) = logged.connect(&Limits::default()).await.unwrap();

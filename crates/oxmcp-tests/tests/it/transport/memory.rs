@@ -9,7 +9,7 @@ use oxmcp::{
 use crate::transport::{all, next};
 
 #[tokio::test]
-async fn f1_each_side_reads_the_messages_of_the_other() {
+async fn each_side_reads_the_others_messages() {
     let (mut client, mut server) = in_memory();
     let (mut client_read, mut client_write) = client.connect(&Limits::default()).await.unwrap();
     let (mut server_read, mut server_write) = server.connect(&Limits::default()).await.unwrap();
@@ -35,7 +35,7 @@ async fn f1_each_side_reads_the_messages_of_the_other() {
 }
 
 #[tokio::test]
-async fn f1_a_writer_waits_for_a_slow_reader() {
+async fn writer_waits_for_a_slow_reader() {
     let (mut client, mut server) = in_memory();
     let (_read, mut write) = client.connect(&Limits::default()).await.unwrap();
     let (mut read, _write) = server.connect(&Limits::default()).await.unwrap();
@@ -54,7 +54,7 @@ async fn f1_a_writer_waits_for_a_slow_reader() {
 }
 
 #[tokio::test]
-async fn f1_a_dropped_peer_is_the_end() {
+async fn dropped_peer_ends_the_connection() {
     let (mut client, server) = in_memory();
     let (mut read, mut write) = client.connect(&Limits::default()).await.unwrap();
     drop(server);

@@ -32,10 +32,9 @@ use crate::{
 impl<M: Cacheable> Call<M> {
     /// Sets how the call uses the client's cache. By default, a fresh response in the cache is used without a request.
     ///
-    /// Equal calls that are made at once share one request, if the response stays fresh. A call with metadata of its own,
-    /// with a progress handler, or with input for the server always makes a request, and its response is not cached. So
-    /// does a call after [`ClientSession::close`](crate::ClientSession::close), and then fails. Middleware sees only
-    /// requests that are sent.
+    /// Concurrent equal calls share one request, if the response stays fresh. A call with its own metadata, a progress handler,
+    /// or input for the server always makes a request, and its response is not cached. So does a call after
+    /// [`ClientSession::close`](crate::ClientSession::close), and then fails. Middleware sees only requests that are sent.
     ///
     /// ```
     /// use oxmcp::CacheMode;
@@ -81,7 +80,7 @@ impl<M: Method> Call<M> {
         Ok(result.expect("a call that succeeds has read its answer"))
     }
 
-    /// The key of the call in the cache, and the mode of its use. `None` if the response is for this call alone.
+    /// The key of the call in the cache, and the mode of its use. `None` if the response is only for this call.
     fn lookup(&mut self, kind: ResponseKind) -> Result<Option<(CacheMode, Arc<CacheLookup>)>> {
         let (session, options) = (&self.session, &self.options);
         let plain =
@@ -141,7 +140,7 @@ async fn fetch_or_stale(
     let may_be_stale = may_use && is_current && is_failure(&error);
     match may_be_stale.then(|| cache.stale(lookup)).flatten() {
         Some(text) => {
-            tracing::warn!(error = %Logged(&error), method, "an answer that is no longer fresh is used");
+            tracing::warn!(error = %Logged(&error), method, "using a stale cached response");
             read(&text)
         }
         None => Err(error),
@@ -160,7 +159,7 @@ async fn fetch(
     let result = match answer {
         CallAnswer::Complete(result) | CallAnswer::Extended(result) => result,
         CallAnswer::InputRequired(input) => {
-            // Other calls do not wait for a person, who may need the result of such a call.
+            // Other calls do not wait for a user, who may need the result of such a call.
             waiter.fail();
             request.session.state().cache.record(kind, false);
             return Ok(Fetched::InputRequired(Box::new(request), input));
@@ -270,13 +269,13 @@ async fn waited_too_long(
         biased;
         () = cancelled(cancel) => cancellation(method),
         () = sleep_until(deadline) => Error::timeout(format!(
-            "no answer to {method} within {limit:?}, to a call that asked the same before \
-             (set a longer timeout on the call where it may take longer)"
+            "{method} timed out: no response within {limit:?} to an identical call; \
+             set a longer timeout on the call"
         )),
     }
 }
 
-/// Whether the server does not know the cursor of a page any more.
+/// Whether the server no longer knows the cursor of a page.
 fn is_bad_cursor(error: &Error, lookup: &CacheLookup) -> bool {
     error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS && lookup.request.has_cursor()
 }
@@ -295,7 +294,7 @@ mod tests {
     use oxmcp_protocol::CallToolParams;
 
     #[test]
-    fn the_cache_mode_does_not_enlarge_the_params_of_tool_calls() {
+    fn cache_mode_does_not_enlarge_tool_call_params() {
         assert_eq!(size_of::<Params<CallToolParams>>(), size_of::<Vec<u8>>());
     }
 }

@@ -60,8 +60,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// The owner of a response of this scope. A private response without credentials is for the session alone, and for its
-    /// login.
+    /// The owner of a response of this scope. A private response without credentials is only for the session and its login.
     pub(crate) fn owner(&self, scope: CacheScope) -> Owner {
         match &self.authorization {
             _ if scope.is_public() => Owner::Everybody,
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_affects_its_list_and_its_resource() {
+    fn change_invalidates_its_list_and_resource() {
         let read = |uri: &str| {
             let params = format!(r#"{{"uri":"{uri}"}}"#);
             CacheRequest::new(ResponseKind::Read, params, "".into()).unwrap()

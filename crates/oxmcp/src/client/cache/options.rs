@@ -33,12 +33,12 @@ pub struct CacheOptions {
     /// The longest time for which a response counts as fresh, whatever the server declares. Default: 24 h.
     pub max_ttl: Duration,
     /// The time for which a response stays fresh if the server does not declare its freshness, as servers of 2025-11-25 and
-    /// earlier cannot. Notifications of changed lists from such servers are still heeded. Default: zero, so that none of
-    /// their responses are cached.
+    /// earlier cannot. Notifications of changed lists from such servers still invalidate responses. Default: zero, which caches
+    /// none of their responses.
     pub default_ttl: Duration,
-    /// The time after the end of its freshness for which a response is still used if the request fails: the session has
-    /// ended, the server cannot be reached or times out, or it has failed
-    /// ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR), or a status of HTTP from 500 on) or is busy. A
+    /// The time after the end of its freshness for which a response is still used if the request fails: the session has ended,
+    /// the server cannot be reached or times out, or it has failed
+    /// ([`ErrorCode::INTERNAL_ERROR`](crate::ErrorCode::INTERNAL_ERROR), or an HTTP status of 500 or above) or is busy. A
     /// response that was invalidated by a notification is never used again. Default: 5 minutes; zero switches it off.
     pub stale_if_error: Duration,
 }

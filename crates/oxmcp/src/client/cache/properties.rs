@@ -222,7 +222,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn no_answer_is_too_old_or_of_another_owner(
+    fn cached_answer_is_never_stale_or_foreign(
         steps in proptest::collection::vec(step(), 1..200),
     ) {
         let mut world = World::new();

@@ -77,7 +77,7 @@ impl Cache {
         state.invalidate(&session.partition.server, change);
     }
 
-    /// Removes the responses that are for an ended session alone.
+    /// Removes the responses that are only for an ended session.
     pub(crate) fn remove_session(&self, session: &SessionCache) {
         self.state.lock().remove_session(&session.partition);
     }
@@ -247,7 +247,7 @@ impl CacheState {
             .remove_where(|key| key.server == lookup.partition.server && key.request.kind == kind);
     }
 
-    /// Removes the responses that are for an ended session alone.
+    /// Removes the responses that are only for an ended session.
     pub(crate) fn remove_session(&mut self, partition: &Partition) {
         self.store.remove_where(|key| {
             matches!(key.owner, Owner::Session { session, .. } if session == partition.session)

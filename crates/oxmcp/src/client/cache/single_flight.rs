@@ -66,8 +66,8 @@ impl SingleFlight {
         (self.last, shared)
     }
 
-    /// Ends a flight with its response, or without one: no caller joins it any more. Returns the request, if the response
-    /// may be stored.
+    /// Ends a flight with its response, or without one: no more callers join it. Returns the request, if the response may be
+    /// stored.
     pub(crate) fn settle(&mut self, ticket: Ticket) -> Option<Arc<CacheLookup>> {
         let flight = self.open.get_mut(&ticket)?;
         let lookup = Arc::clone(&flight.lookup);

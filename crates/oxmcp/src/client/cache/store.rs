@@ -87,8 +87,8 @@ impl Store {
         !self.ttl(freshness).is_zero()
     }
 
-    /// Stores a response in place of all earlier ones to the same request. Returns the response if it stays fresh for a
-    /// while, whether or not there is room for it.
+    /// Stores a response in place of all earlier ones to the same request. Returns the response if it stays fresh for a while,
+    /// whether or not it fits.
     pub(crate) fn put(
         &mut self,
         lookup: &CacheLookup,

@@ -105,7 +105,7 @@ fn private_answers_stay_with_their_owner() {
 }
 
 #[test]
-fn public_answers_are_for_all_sessions_of_a_server() {
+fn public_answers_are_shared_by_all_sessions() {
     let mut cache = CacheState::default();
     let ours = partition(Some("s"), 1, Some("ann"));
     answer(
@@ -144,7 +144,7 @@ fn public_answers_are_for_all_sessions_of_a_server() {
 }
 
 #[test]
-fn answers_to_requests_from_before_a_change_are_not_stored() {
+fn answers_requested_before_a_change_are_not_stored() {
     let mut cache = CacheState::default();
     let here = partition(Some("s"), 1, None);
     let elsewhere = partition(Some("t"), 2, None);
@@ -165,7 +165,7 @@ fn answers_to_requests_from_before_a_change_are_not_stored() {
 }
 
 #[test]
-fn of_two_equal_requests_the_later_answer_is_stored() {
+fn later_of_two_equal_answers_is_stored() {
     let mut cache = CacheState::default();
     let asked = tools(&partition(None, 1, None));
     let (first, _) = cache.flights.enter(&asked, false);
@@ -177,7 +177,7 @@ fn of_two_equal_requests_the_later_answer_is_stored() {
 }
 
 #[test]
-fn an_answer_is_fresh_and_then_usable_where_the_server_fails() {
+fn fresh_answer_becomes_fallback_after_expiry() {
     let mut cache = CacheState::default();
     cache.store.configure(CacheOptions {
         max_ttl: SECOND * 10,
@@ -226,7 +226,7 @@ fn an_answer_is_fresh_and_then_usable_where_the_server_fails() {
 }
 
 #[test]
-fn the_least_recently_used_answer_is_evicted() {
+fn least_recently_used_answer_is_evicted() {
     let mut cache = CacheState::default();
     cache.store.configure(CacheOptions {
         max_entries: 2,

@@ -47,7 +47,7 @@ pub(crate) struct Handshake<'a> {
     pub(crate) client: &'a Client,
     pub(crate) connection: Arc<Connection>,
     pub(crate) state: Arc<SessionState>,
-    /// The handle that is handed out in the end; dropping it closes the connection.
+    /// The handle that is finally returned; dropping it closes the connection.
     pub(crate) session: ClientSession,
     /// The revisions that the client may speak.
     pub(crate) revisions: &'a [Revision],
@@ -118,7 +118,7 @@ impl<'a> Handshake<'a> {
         })
     }
 
-    /// Sends `server/discover`, and sends it once more if the server names another revision for it.
+    /// Sends `server/discover`, and repeats it once if the server names another revision for it.
     pub(crate) async fn discover(&self, first: Revision) -> Result<Discovery> {
         let mut asked = first;
         let mut again = true;
@@ -164,7 +164,7 @@ impl<'a> Handshake<'a> {
         }
     }
 
-    /// Opens a legacy session, and tries once more if the server has refused the first revision and named another.
+    /// Opens a legacy session, and retries once if the server has refused the first revision and named another.
     pub(crate) async fn initialize(&self) -> Result<Negotiated> {
         let Some(asked) = newest(self.revisions, false) else {
             return Err(self.nothing_in_common("no modern revision"));
@@ -231,7 +231,7 @@ impl<'a> Handshake<'a> {
                 return error;
             }
             let said = format!(
-                "the server did not answer {} within {timeout:?} (Client::timeout sets how long to wait)",
+                "{} timed out: no response within {timeout:?}; set a longer `Client::timeout`",
                 M::NAME
             );
             error.saying(said)
@@ -243,7 +243,8 @@ impl<'a> Handshake<'a> {
     pub(crate) fn echo(&self) -> Option<Error> {
         self.state.is_echoed().then(|| {
             Error::unsupported(
-                "the server sends back what it is sent, as `cat` does: it is no MCP server, or its standard output is not its own",
+                "the server echoes every message, as `cat` does: it is not an MCP server, or something else writes to \
+                 its standard output; check the command",
             )
         })
     }
@@ -253,7 +254,7 @@ impl<'a> Handshake<'a> {
         let error = self.nothing_in_common("no modern revision");
         match answer {
             Some(answer) => {
-                let said = format!("{} (it answered: {answer})", error.message());
+                let said = format!("{} (its response: {answer})", error.message());
                 Error::unsupported(said).with_source(answer)
             }
             None => error,
@@ -263,7 +264,7 @@ impl<'a> Handshake<'a> {
     fn nothing_in_common(&self, theirs: &str) -> Error {
         let ours: Vec<_> = self.revisions.iter().map(|it| it.as_str()).collect();
         Error::unsupported(format!(
-            "no common revision: the server speaks {theirs}, this client may speak {}",
+            "no common revision: the server supports {theirs}, this client supports {}",
             ours.join(", ")
         ))
     }

@@ -6,7 +6,7 @@ use oxmcp_protocol::Revision;
 
 use crate::sync::Mutex;
 
-/// The maximum number of known servers, more than one client is likely to have. The least recently used is evicted.
+/// The maximum number of known servers, more than a client is likely to have. The least recently used is evicted.
 const MAX_SERVERS: usize = 256;
 
 /// The era of a server.
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn w14_the_newest_era_counts() {
+    fn newest_era_counts() {
         let servers = KnownServers::default();
         assert_eq!(servers.get("a"), None);
         servers.remember("a".into(), Era::Legacy);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn w14_known_servers_are_bounded_and_the_ones_in_use_stay() {
+    fn known_servers_are_bounded_and_used_ones_stay() {
         let servers = KnownServers::default();
         for index in 0..MAX_SERVERS {
             servers.remember(index.to_string(), Era::Legacy);

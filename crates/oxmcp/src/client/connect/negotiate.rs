@@ -45,14 +45,14 @@ use crate::{
 };
 
 impl Client {
-    /// Connects to a server and agrees with it on a revision. Must be called within a tokio runtime.
+    /// Connects to a server, and negotiates a revision with it. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If the server cannot be reached or started, does not respond, or speaks no revision that this client may speak. The
+    /// If the server cannot be reached or started, does not respond, or supports no revision that this client supports. The
     /// error contains what the server reported, also on its standard error.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the connection is closed in the background.
+    /// If the future is dropped, the connection is closed in the background.
     #[doc(alias("initialize", "server/discover"))]
     pub async fn connect(&self, transport: impl Transport) -> Result<ClientSession> {
         let features = self.features().clone();
@@ -136,7 +136,7 @@ impl FirstRequest {
         }
     }
 
-    /// The request to fall back to, if the server went away at this one.
+    /// The request to fall back to, if the server exited on this one.
     fn fallback(self, revisions: &[Revision]) -> Option<Self> {
         match self {
             Self::Discover(_) => newest(revisions, false).map(|_| Self::Initialize),
@@ -161,8 +161,8 @@ fn unasked(features: &Features) -> Option<Revision> {
     }
 }
 
-/// Connects, and connects once more if the server went away at a request that it did not know, or refused `initialize`
-/// after such a request, as some servers do.
+/// Connects, and retries once if the server exited on a request that it did not know, or refused `initialize` after such a
+/// request, as some servers do.
 async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<ClientSession> {
     let Route {
         transport,
@@ -174,7 +174,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
     client.note_runtime();
     if revisions.is_empty() {
         return Err(Error::misuse(
-            "a client needs at least one revision that it may speak",
+            "the client needs at least one revision; set it with `Client::revisions`",
         ));
     }
     let server = transport
@@ -188,7 +188,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
     loop {
         let handshake = match Handshake::begin(client, transport, revisions, requested).await {
             Ok(handshake) => handshake,
-            // If the transport cannot connect again, the first error is the one that says what happened.
+            // If the transport cannot connect again, the first error tells what happened.
             Err(error) => return Err(failed.unwrap_or(error)),
         };
         let opening = Box::pin(handshake.open(first));
@@ -213,12 +213,12 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
             return Err(echo);
         }
         let answers_each = transport.answers_each();
-        // A failure that says nothing about the server leaves its known era as it is.
+        // A failure that does not depend on the server leaves its known era as it is.
         let says_something = !answers_each || is_answer(&error);
         if let Some(server) = server.as_ref().filter(|_| says_something) {
             client.known_servers().forget(server);
         }
-        // A server that never read the request did not go away because of it.
+        // A server that never read the request did not exit because of it.
         let went_away = error.is_closed() && !transport.ended_unread();
         let Some(fallback) = first
             .fallback(revisions)
@@ -243,8 +243,7 @@ async fn connect<T: Transport>(client: &Client, route: &mut Route<T>) -> Result<
 /// Adds the likely cause to an error that does not show it: the transport's diagnosis of a silent server, or a proxy that
 /// drops headers.
 fn explain(error: Error, transport: &impl Transport) -> Error {
-    const PROXY: &str = "the server is modern, and misses headers that were sent: is there a proxy that drops or changes those that \
-         begin with Mcp-?";
+    const PROXY: &str = "the server did not receive the `Mcp-*` headers as they were sent; check for a proxy that removes or changes them";
     let mismatch = error.is_protocol() && error.code() == ErrorCode::HEADER_MISMATCH;
     let cause = if error.is_timeout() {
         transport.diagnosis()
@@ -257,10 +256,10 @@ fn explain(error: Error, transport: &impl Transport) -> Error {
     }
 }
 
-/// The error of a server that was started anew and failed again, together with the first failure.
+/// The error of a server that was restarted and failed again, together with the first failure.
 fn started_twice(before: &Error, error: Error) -> Error {
     let said = format!(
-        "{}\nThe server was started twice, since some do not bear the first question. Before, this happened: {}",
+        "{}\nthe server was started twice, because some servers exit on a first request that they do not know; first failure: {}",
         error.message(),
         before.message()
     );
@@ -362,7 +361,7 @@ impl Handshake<'_> {
         self.connection.tolerates(Leniency::NoDiscovery)
     }
 
-    /// Hands out the session. Everything is in place before a legacy server is notified that it may begin to send.
+    /// Returns the session. Everything is in place before a legacy server is notified that it may begin to send.
     async fn finish(&self, negotiated: Negotiated) -> Result<ClientSession> {
         let revision = negotiated.revision;
         tracing::debug!(%revision, "connected");
@@ -411,15 +410,15 @@ impl Handshake<'_> {
         spawn_polled(wanted);
     }
 
-    /// Closes the connection and waits until nothing is left of it.
+    /// Closes the connection, and waits until it has ended.
     async fn close(self) {
         // The reason of the failure is known already.
         let _ = self.session.close().await;
     }
 }
 
-/// The changes to subscribe to. If the server's capabilities cannot be obtained, it is asked again after a pause, if that
-/// may help. `None` if they remain unknown, or the session ends.
+/// The changes to subscribe to. If the server's capabilities cannot be obtained, they are requested again after a pause, if
+/// that may help. `None` if they remain unknown, or the session ends.
 async fn wanted_changes(connection: &Arc<Connection>) -> Option<SubscriptionFilter> {
     let mut backoff = Backoff::new();
     loop {
@@ -429,11 +428,11 @@ async fn wanted_changes(connection: &Arc<Connection>) -> Option<SubscriptionFilt
             Err(error) => error,
         };
         if !is_retryable(&error, connection) {
-            tracing::warn!(error = %Logged(&error), "the server does not say what it tells of; handlers of changes are not called");
+            tracing::warn!(error = %Logged(&error), "could not read the server's capabilities; change handlers will not be called");
             return None;
         }
         let pause = backoff.after(Duration::ZERO);
-        tracing::warn!(error = %Logged(&error), ?pause, "the server does not say what it tells of; it is asked again");
+        tracing::warn!(error = %Logged(&error), ?pause, "could not read the server's capabilities; retrying");
         select! {
             biased;
             () = connection.closing() => return None,

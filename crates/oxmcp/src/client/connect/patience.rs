@@ -13,7 +13,7 @@ use crate::{
 
 /// The longest time that the start of a server may take, whatever it writes meanwhile.
 pub(crate) const LONGEST_START: Duration = Duration::from_secs(5 * 60);
-/// The time after which a warning in the log names the server that has not answered yet.
+/// The time after which a warning is logged that names the silent server.
 const SAY_SO: Duration = Duration::from_secs(10);
 
 /// Waits until a session is opened, but no longer than its server may take to start.
@@ -24,7 +24,7 @@ pub(crate) async fn opened_in_time(
 ) -> Result<ClientSession> {
     let say_so = async {
         sleep(SAY_SO).await;
-        tracing::warn!(server, "the server has not answered yet; it is waited for");
+        tracing::warn!(server, "still waiting for the first response of the server");
         pending().await
     };
     let give_up = async {
@@ -52,7 +52,7 @@ pub(crate) async fn opened_in_time(
 fn given_up(begun: Instant, startup: &Startup) -> Error {
     let (limit, waited) = (startup.timeout(), begun.elapsed());
     Error::timeout(format!(
-        "the server was started, and has not answered in {waited:.0?}; it may be silent for {limit:?} \
-         (Command::start_timeout sets how long), and take {LONGEST_START:?} in all"
+        "the server did not respond within {waited:.0?} after its start: it may be silent for {limit:?} \
+         (`Command::start_timeout`), and take {LONGEST_START:?} in total"
     ))
 }

@@ -13,13 +13,13 @@ use crate::{
 };
 
 impl ClientSession {
-    /// Returns a session that can be used after a call has failed because the server or the connection ended: this session if it
-    /// is still open, or else a new one, as [`reconnect`](Self::reconnect) opens it.
+    /// Returns a usable session after a call has failed because the server or the connection ended: this session if it is still
+    /// open, otherwise a new one from [`reconnect`](Self::reconnect).
     ///
-    /// It does the right thing in every revision. A modern session (2026-07-28 and later) outlives the process of its server, which
-    /// is started again with the next call, and over HTTP a session that the server has lost is opened anew with the next call: both
-    /// stay open. An older server's session ends with its process, and with too many failures every session does. Calls that have
-    /// failed are not made again, since they may have taken effect.
+    /// It works in every revision. A modern session (2026-07-28 and later) outlives the process of its server, which is
+    /// restarted with the next call. Over HTTP, a session that the server has lost is replaced with the next call. Both stay
+    /// open. An older server's session ends with its process, and every session ends after too many failures. Failed calls are
+    /// not repeated, since they may have taken effect.
     ///
     /// ```
     /// # use oxmcp::{Client, Command, Result};
@@ -28,7 +28,7 @@ impl ClientSession {
     /// let mut session = Client::new("app", "1.0.0").connect(Command::new("server")).await?;
     /// let sum = loop {
     ///     match session.call_tool("add", json!({"a": 1, "b": 2})).await {
-    ///         // Adding again does no harm.
+    ///         // Adding is idempotent.
     ///         Err(error) if error.is_closed() => session = session.recover().await?,
     ///         result => break result?,
     ///     }
@@ -40,10 +40,10 @@ impl ClientSession {
     /// [`Client::on_restarted`](crate::Client::on_restarted) reports restarts of a process in an open session.
     ///
     /// # Errors
-    /// Those of [`reconnect`](Self::reconnect).
+    /// As for [`reconnect`](Self::reconnect).
     ///
     /// # Cancel safety
-    /// That of [`reconnect`](Self::reconnect).
+    /// As for [`reconnect`](Self::reconnect).
     pub async fn recover(&self) -> Result<Self> {
         if is_open(self.connection()) {
             return Ok(self.clone());
@@ -51,28 +51,28 @@ impl ClientSession {
         self.reconnect().await
     }
 
-    /// Opens another session with the same server, by the same transport and with the settings of the same
-    /// [`Client`](crate::Client): a process is started anew, a URL is connected to anew. The new session subscribes to the
-    /// subscribed resources, and to those whose [watches](Self::watch_resource) are still held, and sets the log level that
-    /// was set: in this session, or in a session that was opened after it.
+    /// Opens a new session with the same server, over the same transport and with the settings of the same
+    /// [`Client`](crate::Client): it restarts the process, or reconnects to the URL. The new session restores the subscriptions
+    /// to resources, including those whose [watches](Self::watch_resource) are still held, and the log level: those of this
+    /// session, or of one that was opened after it.
     ///
     /// Use it for a session that has ended, as one of 2025-11-25 or earlier does with its process: its calls fail with
     /// [`Error::is_closed`], and [`wait`](Self::wait) returns. A session that is still open is [closed](Self::close) first.
-    /// The calls that were in flight are not made again, since they may have taken effect. This session stays closed, and
-    /// its [watches](Self::watch_resource) and [subscriptions](Self::listen) have ended. Updates of watched resources go to
+    /// Calls that were in flight are not repeated, since they may have taken effect. This session stays closed, and its
+    /// [watches](Self::watch_resource) and [subscriptions](Self::listen) have ended. Updates of watched resources go to
     /// [`Client::on_resource_updated`](crate::Client::on_resource_updated) until the resources are watched again. Further
     /// calls of `reconnect`, on this session and its clones, return the same new session for as long as it is open.
     ///
-    /// It is seldom needed if the server keeps no state that is lost with a connection. A modern session (2026-07-28 and
-    /// later) restarts a process that has ended [by itself](crate::Command#when-the-server-fails), and ends if that happens
-    /// too often. Over HTTP, requests are made one by one, and a session that the server has lost is opened anew with the
-    /// next request. [`recover`](Self::recover) reconnects only if the session has ended.
+    /// It is seldom needed if the server keeps no state that is lost with a connection. A modern session (2026-07-28 and later)
+    /// restarts a process that has ended [by itself](crate::Command#when-the-server-fails), and ends if that happens too often.
+    /// Over HTTP, requests are made one by one, and a session that the server has lost is replaced with the next request.
+    /// [`recover`](Self::recover) reconnects only if the session has ended.
     ///
     /// ```
     /// # use oxmcp::{Client, Command, Result};
     /// # async fn run() -> Result<()> {
     /// let mut session = Client::new("app", "1.0.0").connect(Command::new("server")).await?;
-    /// // The server is to read its configuration again.
+    /// // Make the server reread its configuration.
     /// session = session.reconnect().await?;
     /// # Ok(())
     /// # }
@@ -85,12 +85,12 @@ impl ClientSession {
     /// subscription or the log level does not make it fail: the refusal is logged.
     ///
     /// # Cancel safety
-    /// When the future is dropped, a connection that was begun is closed in the background, and `reconnect` may be called
-    /// again. Closing this session goes on.
+    /// If the future is dropped, a new connection is closed in the background, and `reconnect` may be called again. This
+    /// session continues to close.
     pub async fn reconnect(&self) -> Result<Self> {
         let reconnection = self.state().reconnection();
         let reconnection = reconnection.ok_or_else(|| {
-            Error::misuse("the session was not handed out yet: it cannot be opened anew")
+            Error::misuse("could not reconnect: the session is still being opened")
         })?;
         let mut latest = reconnection.lock().await;
         if let Some(session) = latest.connection.upgrade().and_then(|it| self.other(&it)) {
@@ -111,13 +111,13 @@ impl ClientSession {
         Self::of(connection).filter(|_| is_open(connection) && is_other)
     }
 
-    /// Subscribes to the resources of the sessions before. Waits at most the timeout of one call; after it, the requests go
-    /// on in the background.
+    /// Subscribes to the resources of the sessions before. Waits at most the timeout of one call; then the requests continue in
+    /// the background.
     async fn subscribe_again(&self) {
         let uris = self.state().requested.uris();
         if let Err(error) = self.has_method(Subscribe::NAME) {
             if !uris.is_empty() {
-                tracing::warn!(error = %Logged(&error), "the new session does not watch what the old one did");
+                tracing::warn!(error = %Logged(&error), "could not restore resource subscriptions in the new session");
             }
             return;
         }
@@ -132,7 +132,7 @@ impl ClientSession {
             };
             for (uri, result) in uris.iter().zip(asked) {
                 if let Err(error) = result {
-                    tracing::warn!(error = %Logged(&error), uri, "the new session does not watch what the old one did");
+                    tracing::warn!(error = %Logged(&error), uri, "could not restore a resource subscription in the new session");
                 }
             }
         };

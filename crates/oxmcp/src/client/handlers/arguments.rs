@@ -13,13 +13,13 @@ use crate::{
     },
 };
 
-/// The arguments of a [`Handler`] of a server's requests: the params, alone or with a [`RequestContext`], which says which
+/// The arguments of a [`Handler`] of a server's requests: the params, optionally with a [`RequestContext`], which tells which
 /// server asks.
 #[diagnostic::on_unimplemented(
-    message = "a handler that is asked by `{Params}` cannot take `{Self}`",
-    label = "not `({Params})` or `({Params}, RequestContext)`",
+    message = "a handler for `{Params}` cannot take `{Self}`",
+    label = "expected `({Params})` or `({Params}, RequestContext)`",
     note = "a handler is `async fn({Params}) -> Output` or `async fn({Params}, RequestContext) -> Output`",
-    note = "the arguments of a closure need their types: `|asked: {Params}| async move {{ … }}`"
+    note = "annotate the types of a closure's arguments: `|asked: {Params}| async move {{ … }}`"
 )]
 pub trait AnswerArguments<Params>: Sized + 'static {
     /// The arguments for a request's params.

@@ -26,9 +26,9 @@ use crate::{
 /// - `Result<T, E>` of any of these, where `E` is an [`Error`] or any [`std::error::Error`]: the server is told that the
 ///   elicitation failed.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no answer of a user",
-    label = "not what a handler of elicitations may return",
-    note = "return `Accept(value)` for what the user filled in, an `ElicitAction`, or an `ElicitResult`",
+    message = "`{Self}` is not an answer to an elicitation",
+    label = "an elicitation handler cannot return this",
+    note = "return `Accept(value)` for the filled-in form, an `ElicitAction`, or an `ElicitResult`",
     note = "or an `Option` or a `Result` of these; the error can be any `std::error::Error`"
 )]
 pub trait IntoElicitResult {
@@ -58,14 +58,14 @@ pub trait IntoElicitResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "it is a wrapper, and made to be made"
+    reason = "it is a wrapper, and users construct it"
 )]
 pub struct Accept<T>(pub T);
 
 impl<T: Serialize> IntoElicitResult for Accept<T> {
     fn into_elicit_result(self) -> Result<ElicitResult> {
         ElicitResult::accept(&self.0).map_err(|error| {
-            Error::internal("what the user filled in cannot be serialized").with_source(error)
+            Error::internal("could not serialize the content of the form").with_source(error)
         })
     }
 }
@@ -138,14 +138,13 @@ impl<T: IntoElicitResult, E: IntoError> IntoElicitResult for Result<T, E> {
 }
 
 impl Client {
-    /// Sets the handler that is called when a server asks the user to fill in a form (2025-06-18 and later). It declares
-    /// the capability to servers when they are connected to, so set it before.
+    /// Sets the handler that is called when a server asks the user to fill in a form (2025-06-18 and later). The capability is
+    /// declared to servers on connecting, so set the handler before.
     ///
-    /// The handler takes the form, and optionally a [`RequestContext`], which says which server asks
-    /// ([`peer_info`](crate::RequestContext::peer_info)); the user must be shown that. The handler runs for as long as the
-    /// user takes: meanwhile, the timeout of the call that the server is working on is paused. Its return types are listed
-    /// at [`IntoElicitResult`]. An answer that does not fit the form is not sent; the server is told that the elicitation
-    /// failed.
+    /// The handler takes the form, and optionally a [`RequestContext`], which tells which server asks
+    /// ([`peer_info`](crate::RequestContext::peer_info)); show that to the user. While the user answers, the timeout of the
+    /// call that the server is working on is paused. The handler's return types are listed at [`IntoElicitResult`]. An answer
+    /// that does not match the form is not sent; the server is told that the elicitation failed.
     /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
     ///
     /// ```
@@ -222,8 +221,8 @@ pub(crate) async fn fill_form(
     let content = answer.content.take();
     if answer.action == ElicitAction::Accept {
         let content = schema.complete(content.as_deref()).map_err(|wrong| {
-            tracing::warn!(wrong = %Logged(&wrong), "the answer to an elicitation does not fit its form");
-            Error::internal(format!("the answer does not fit the form: {wrong}"))
+            tracing::warn!(wrong = %Logged(&wrong), "rejecting an answer that does not match its elicitation form");
+            Error::internal(format!("the answer does not match the form: {wrong}"))
         })?;
         answer.content = Some(content);
     }

@@ -72,7 +72,7 @@ fn read<N: Notification<Params: Payload>>(
     match connection.read(N::NAME, params.unwrap_or(Text::EMPTY).get()) {
         Ok(params) => Some(params),
         Err(error) => {
-            tracing::debug!(method = N::NAME, error = %Logged(&error), "a notification that cannot be read was ignored");
+            tracing::debug!(method = N::NAME, error = %Logged(&error), "ignoring a malformed notification");
             None
         }
     }
@@ -102,9 +102,9 @@ impl Client {
     /// Sets the handler that is called when a server notifies the client that its list of tools has changed. The handlers
     /// of one session run one at a time, in the order of the notifications.
     ///
-    /// Legacy servers send the notification unasked. Modern servers send it to subscribers, so a session with a modern
-    /// server opens a subscription when it connects, for those handlers that exist by then and whose capability the server
-    /// has declared. A refusal is logged. [`ClientSession::listen`] opens a subscription of your own.
+    /// Legacy servers send the notification unasked. Modern servers send it only to subscribers, so a session with a modern
+    /// server opens a subscription on connecting, for the handlers that are set by then and whose capability the server has
+    /// declared. A refusal is logged. [`ClientSession::listen`] opens your own subscription.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
     ///
     /// ```
@@ -212,10 +212,10 @@ impl Client {
         self
     }
 
-    /// Sets the handler that is called when the process of a modern server (2026-07-28 and later) has ended and was started again,
-    /// [by itself](crate::Command#when-the-server-fails), while its session stays open. Whatever the process kept in memory is lost;
-    /// calls that were in flight have failed, and subscriptions are requested again. The handler runs in order with the other
-    /// handlers of the session, before the first answer of the new process is returned to its caller.
+    /// Sets the handler that is called when the process of a modern server (2026-07-28 and later) has ended and was
+    /// [restarted](crate::Command#when-the-server-fails), while its session stays open. Whatever the process kept in memory is
+    /// lost; calls that were in flight have failed, and subscriptions are requested again. The handler runs in order with the
+    /// other handlers of the session, before the first response of the new process is returned to its caller.
     ///
     /// The session of an older server ends with its process: [`ClientSession::wait`] returns, and
     /// [`recover`](ClientSession::recover) opens another. In that case this handler is not called.
@@ -240,9 +240,9 @@ impl Client {
     }
 
     /// Sets the handler that is called with the id of an elicitation when a server notifies the client that the user has
-    /// completed it at its URL (2025-11-25 only). It runs in order with the other handlers of the session. Ids of URLs that
-    /// the server did not send the user to, be it by an elicitation request or by refusing a call with
-    /// [`URL_ELICITATION_REQUIRED`](crate::ErrorCode::URL_ELICITATION_REQUIRED), are ignored.
+    /// completed it at its URL (2025-11-25 only). It runs in order with the other handlers of the session. Unknown ids are
+    /// ignored: those that came neither with an elicitation request nor with a call that the server refused with
+    /// [`URL_ELICITATION_REQUIRED`](crate::ErrorCode::URL_ELICITATION_REQUIRED).
     /// See [completion](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     #[must_use]
     #[doc(alias = "notifications/elicitation/complete")]

@@ -19,11 +19,10 @@ use crate::{
 const COALESCED: Duration = Duration::from_millis(10);
 
 impl Client {
-    /// Tells servers of these [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots), besides those
-    /// that were added before. With none, `roots([])` declares to servers that there may be roots later. The capability is
-    /// declared when servers are connected to.
+    /// Adds [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots) that servers can list. `roots([])`
+    /// declares the capability without a root, for roots that are added later. The capability is declared on connecting.
     ///
-    /// An invalid root is reported by [`connect`](Self::connect).
+    /// For an invalid root, [`connect`](Self::connect) returns an error.
     ///
     /// ```
     /// use oxmcp::{Client, protocol::Root};
@@ -41,12 +40,11 @@ impl Client {
         self
     }
 
-    /// Adds roots to a client that may be connected already. Each replaces one with the same URI. Legacy servers are
-    /// notified that the list has changed, if roots were declared to them when they were connected to; modern servers ask
-    /// when they need to know.
+    /// Adds roots to a client that may be connected already. Each replaces one with the same URI. Legacy servers are notified
+    /// that the list has changed, if roots were declared to them on connecting; modern servers ask when they need the list.
     ///
     /// # Errors
-    /// If the URI of a root does not begin with `file://`. Then none of them is added.
+    /// If the URI of a root does not begin with `file://`. In that case no root is added.
     ///
     /// ```
     /// use oxmcp::{Client, protocol::Root};
@@ -66,7 +64,7 @@ impl Client {
         if let Some(root) = roots.iter().find(|root| !root.uri.starts_with("file://")) {
             let uri = &root.uri;
             return Err(Error::misuse(format!(
-                "the URI of a root must begin with \"file://\", and {uri:?} does not"
+                "invalid root URI {uri:?}: it must begin with \"file://\""
             )));
         }
         let changed = !roots.is_empty();
@@ -85,7 +83,7 @@ impl Client {
         Ok(())
     }
 
-    /// Removes roots by URI; URIs that are unknown are ignored. Servers are notified if the list has changed, as by
+    /// Removes roots by URI; unknown URIs are ignored. Servers are notified if the list has changed, as by
     /// [`add_roots`](Self::add_roots).
     pub fn remove_roots<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         let uris: Vec<_> = uris.into_iter().collect();
@@ -132,14 +130,14 @@ impl Drop for PendingNotice {
     }
 }
 
-/// Notifies each server in a task of its own: a server that reads slowly must not hold up the others.
+/// Notifies each server in a separate task: a server that reads slowly must not hold up the others.
 fn notify_servers(client: &Client) {
     for session in client.sessions().filter(expects_root_changes) {
         spawn(async move {
             let params = NotificationParams::default();
             let sent = session.connection().notify(RootsListChanged::NAME, params);
             if let Err(error) = sent.await {
-                tracing::debug!(error = %Logged(&error), "a server was not told that the roots have changed");
+                tracing::debug!(error = %Logged(&error), "could not notify a server that the roots have changed");
             }
         });
     }

@@ -14,9 +14,9 @@ use crate::{
 /// The types that the handler of [`Client::on_sample`] may return: a [`CreateMessageResult`], or a `Result` of one, whose
 /// error is an [`Error`](crate::Error) or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no answer of a model",
+    message = "`{Self}` is not an answer to a sampling request",
     label = "not a `CreateMessageResult`",
-    note = "return `CreateMessageResult::new(\"the model's name\", \"what it said\")`",
+    note = "return `CreateMessageResult::new(\"the model's name\", \"its reply\")`",
     note = "or a `Result` of it; the error can be any `std::error::Error`"
 )]
 pub trait IntoCreateMessageResult {
@@ -41,13 +41,13 @@ impl<T: IntoCreateMessageResult, E: IntoError> IntoCreateMessageResult for Resul
 }
 
 impl Client {
-    /// Sets the handler that is called when a server requests a message from the client's model. It declares the capability
-    /// to servers when they are connected to, so set it before.
+    /// Sets the handler that is called when a server requests a message from the client's model. The capability is declared to
+    /// servers on connecting, so set the handler before.
     ///
-    /// The handler takes the params of the request, and optionally a [`RequestContext`](crate::RequestContext), which says
-    /// which server asks. There should be a person who can refuse the request: a refusal is the error
-    /// `Error::protocol(-1, "User rejected sampling request")`, in the words of the specification. The response must have
-    /// no more tokens than [`max_tokens`](CreateMessageParams::max_tokens).
+    /// The handler takes the params of the request, and optionally a [`RequestContext`](crate::RequestContext), which tells
+    /// which server asks. A user should be able to refuse the request: a refusal is the error
+    /// `Error::protocol(-1, "User rejected sampling request")`, in the words of the specification. The response must have no
+    /// more tokens than [`max_tokens`](CreateMessageParams::max_tokens).
     /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
     ///
     /// ```
@@ -86,7 +86,7 @@ impl Client {
         self
     }
 
-    /// Declares to servers that the handler of [`on_sample`](Self::on_sample) heeds
+    /// Declares to servers that the handler of [`on_sample`](Self::on_sample) honors
     /// [`include_context`](CreateMessageParams::include_context) (2025-11-25 and later).
     #[must_use]
     pub fn sampling_context(self) -> Self {

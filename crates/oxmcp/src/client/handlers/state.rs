@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Client {
-    /// Adds handlers that share a state, such as the settings of the user, as their first argument. Each call gets a clone
+    /// Adds handlers that take shared state as their first argument, such as the settings of the user. Each call gets a clone
     /// of the state: usually it is an [`Arc`](std::sync::Arc), or a struct of several.
     ///
     /// ```

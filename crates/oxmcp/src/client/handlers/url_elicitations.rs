@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_open_elicitations_are_bounded() {
+    fn open_elicitations_are_bounded() {
         let elicitations = UrlElicitations::default();
         for index in 0..=MAX_OPEN {
             elicitations.insert(&index.to_string());

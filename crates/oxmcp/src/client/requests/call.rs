@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// A call that is about to be made. Await it for the result, or set its options first.
+/// A call to a server. Await it for the result, or set its options first.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,12 +47,12 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Dropping it before it is awaited does nothing. Functions that take only futures, as [`tokio::spawn`] does, take its
+/// Dropping it before it is awaited does nothing. For functions that accept only futures, such as [`tokio::spawn`], use its
 /// [`into_future`](IntoFuture::into_future), which borrows nothing.
 ///
-/// If a modern server asks for input (elicitation, sampling or roots) before it gives the result, the client's handlers
-/// answer, and the call goes on by itself, no more than [`ClientLimits::max_rounds`](crate::ClientLimits::max_rounds)
-/// times. While the handlers run, the [timeout](Self::timeout) is paused; [`max_total`](Self::max_total) is not.
+/// If a modern server asks for input (elicitation, sampling or roots) before it returns the result, the client's handlers
+/// answer, and the call continues by itself, at most [`ClientLimits::max_rounds`](crate::ClientLimits::max_rounds) times. While
+/// the handlers run, the [timeout](Self::timeout) is paused; [`max_total`](Self::max_total) is not.
 /// [`manual`](Self::manual) leaves the answers to the caller.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ use crate::{
 /// response: see the methods of [`Error`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the call: the server is told with `notifications/cancelled`, and its handler stops.
+/// Dropping the future cancels the call: the server receives `notifications/cancelled`, and its handler stops.
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
     pub(crate) session: ClientSession,
@@ -126,7 +126,7 @@ impl<M: Method> Call<M> {
         self
     }
 
-    /// Makes the call, without a look at the cache.
+    /// Makes the call, bypassing the cache.
     ///
     /// The request is prepared before the future is made, so that the future holds nothing else: a future of more than a
     /// kilobyte would cost each call a slow allocation.
@@ -139,7 +139,9 @@ impl<M: Method> Call<M> {
                     CallAnswer::Complete(result) | CallAnswer::Extended(result) => {
                         read::<M>(&session, result)
                     }
-                    CallAnswer::InputRequired(_) => Err(Error::internal("nobody answers")),
+                    CallAnswer::InputRequired(_) => {
+                        Err(Error::internal("unexpected request for input"))
+                    }
                 }
             }),
             (Ok(mut request), None) => Box::pin(async move {
@@ -230,8 +232,8 @@ impl Call<CallTool> {
         structured(&self.validated().await?)
     }
 
-    /// Makes the call, and validates the structured content of the result against the output schema with which the tool was
-    /// listed last in this session, as [`structured`](Self::structured) does. If the tool was not listed, failed, or has a
+    /// Makes the call, and validates the structured content of the result against the output schema that the server last listed
+    /// for the tool in this session, as [`structured`](Self::structured) does. If the tool was not listed, failed, or has a
     /// schema that cannot be used, the result is returned as it is. If the call itself is awaited, its result is never
     /// validated.
     ///

@@ -13,11 +13,11 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// The functions with which a module above this one makes the calls of tools: it may go on if the server has responded with
-/// something other than the result. Features and sessions hold the driver with its type erased, since the modules of
-/// requests depend on them.
+/// The functions with which a module above this one makes the calls of tools: it may continue if the server has responded with
+/// something other than the result. Features and sessions hold the driver with its type erased, since the modules of requests
+/// depend on them.
 pub(crate) struct CallDriver {
-    /// The types of results with which the driver goes on.
+    /// The types of results with which the driver continues.
     pub(crate) result_types: &'static [&'static str],
     /// Makes a call. If the flag says that the call is manual, the input requests of the server are left to the caller.
     pub(crate) call: fn(CallRequest, bool) -> BoxFuture<Result<CallAnswer>>,

@@ -60,7 +60,7 @@ pub(crate) struct CallRequest {
 
 /// The answer to a request that was made once.
 pub(crate) enum CallAnswer {
-    /// A result that depends on the params alone.
+    /// A result that depends only on the params.
     Complete(CallResult),
     /// A result of a type that an extension has added.
     Extended(CallResult),
@@ -75,8 +75,8 @@ pub(crate) struct PendingInput {
 }
 
 impl CallRequest {
-    /// Makes the request once, and once more if the server has refused the headers of a tool call, or a revision that it
-    /// speaks.
+    /// Makes the request, and repeats it once if the server has refused the headers of a tool call, or a revision that it
+    /// supports.
     pub(crate) async fn send(&mut self) -> Result<CallAnswer> {
         let listings = self.session.state().headers.listings();
         self.options.start = Some(Instant::now());
@@ -102,8 +102,8 @@ impl CallRequest {
         })
     }
 
-    /// Makes the request once more after an error, if that may help. `listings` is the number of listings of tools before
-    /// the request was made.
+    /// Repeats the request after an error, if that may help. `listings` is the number of listings of tools before the request
+    /// was made.
     async fn retry(&mut self, error: Error, listings: u64) -> Result<CallResult> {
         self.note_url_elicitations(&error);
         let start = self.options.start.unwrap_or_else(Instant::now);
@@ -123,7 +123,7 @@ impl CallRequest {
         again.inspect_err(|error| self.note_url_elicitations(error))
     }
 
-    /// Whether the server has refused the revision of the request although it says that it speaks it: another node of the
+    /// Whether the server has refused the revision of the request although it declares that it supports it: another node of the
     /// server may accept the request. Clients should then ask again in a revision that the server names.
     fn is_taken_in_same_revision(&self, error: &Error) -> bool {
         let revision = self.session.revision();
@@ -199,12 +199,11 @@ fn unknown_type(result: &str) -> String {
         other => other.to_string(),
     });
     let name: String = named.unwrap_or_default().chars().take(SHOWN_TYPE).collect();
-    let said =
-        format!("the server sent a result of the type {name:?}, which this client does not know");
+    let said = format!("unknown result type {name:?}");
     if name == "task" {
         return format!(
-            "{said}: it made a task of the call, and may do that only for clients that declare the extension \
-             io.modelcontextprotocol/tasks"
+            "{said}: servers may create tasks only for clients that declare the extension \
+             `io.modelcontextprotocol/tasks`"
         );
     }
     said
@@ -242,13 +241,13 @@ async fn list_tools_again(session: &ClientSession, name: &str, listings: u64) ->
             Ok(tool) if tool.name == name => wanted = Some(tool),
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!(error = %Logged(&error), "the tools could not be listed to find out which headers a call needs");
+                tracing::debug!(error = %Logged(&error), "could not list tools to find the headers of a call");
                 return false;
             }
         }
     }
     headers.count_listing();
-    // Learned once more as the newest, in case there are more tools than the mirror can hold.
+    // Learned again as the newest, in case there are more tools than the mirror can hold.
     wanted.is_some_and(|tool| mirror.learn(&tool).is_ok()) && (before || mirror.knows(name))
 }
 
@@ -274,16 +273,17 @@ impl RoundInput {
     pub(crate) fn add_to(&self, params: &[u8], revision: Revision) -> Result<Vec<u8>> {
         if !revision.has_input_responses() {
             return Err(Error::unsupported(format!(
-                "the server speaks revision {revision}, in which calls do not go on; nothing was sent"
+                "revision {revision} does not support input responses; nothing was sent"
             )));
         }
-        let text = str::from_utf8(params).map_err(|_| Error::misuse("the params are no text"))?;
+        let text = str::from_utf8(params).map_err(|_| Error::misuse("the params are not UTF-8"))?;
         let add = || {
             let state = self.state.as_ref().map(to_raw_value).transpose()?;
             with_input_responses(Text::checked(text), self.answers.as_ref(), state.as_deref())
         };
         add().map_err(|error: serde_json::Error| {
-            Error::misuse(format!("the answers cannot be JSON: {error}")).with_source(error)
+            Error::misuse(format!("could not serialize the input responses: {error}"))
+                .with_source(error)
         })
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::{error::Error, logged::Logged, transport::mirror::Mirror};
 
-/// The number of tools of a page that are named in the log.
+/// The maximum number of tools of a page that are named in the log.
 const MAX_NAMED: usize = 8;
 
 /// The mirror of a session's transport, if it has one, and the listings of tools that renew its contents.
@@ -73,12 +73,12 @@ impl HeaderMirroring {
             false
         });
         if let Some(more @ 1..) = left_out.checked_sub(MAX_NAMED) {
-            tracing::warn!(more, "more tools are left out of the list for that");
+            tracing::warn!(more, "leaving out more tools with an invalid x-mcp-header");
         }
     }
 }
 
 fn warn(tool: &Tool, why: &str) {
     let (tool, why) = (Logged(&tool.name), Logged(why));
-    tracing::warn!(%tool, %why, "a tool is left out of the list, because its x-mcp-header is wrong");
+    tracing::warn!(%tool, %why, "leaving out a tool with an invalid x-mcp-header");
 }

@@ -40,7 +40,7 @@ use crate::{
 /// If the server has not [declared](ClientSession::offers) the capability, the list is empty, and no request is made for
 /// it. A single page, as of [`ClientSession::list_tools`], is requested all the same, and fails with the server's error.
 ///
-/// The list ends with the first error. It is an error if the server gives a cursor again with another page, more pages than
+/// The list ends with the first error. It is an error if the server sends a cursor again with another page, more pages than
 /// [`ClientLimits::max_pages`](crate::ClientLimits::max_pages), or more bytes than
 /// [`ClientLimits::max_listing_bytes`](crate::ClientLimits::max_listing_bytes). Cached pages that are still fresh are not
 /// requested again; see [`cache`](Self::cache).
@@ -70,7 +70,7 @@ pub struct Listing<T> {
     bytes: usize,
 }
 
-/// Only the future of a request is pinned, and it has a box of its own.
+/// Only the future of a request is pinned, and it has its own box.
 impl<T> Unpin for Listing<T> {}
 
 /// The entries of a page, and the cursor of the next page.
@@ -136,7 +136,7 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         self
     }
 
-    /// Begins at a cursor, the `next_cursor` of an earlier page, instead of at the first page.
+    /// Starts at a cursor, the `next_cursor` of an earlier page, instead of at the first page.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -178,7 +178,7 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         self
     }
 
-    /// The next entry, or `None` at the end.
+    /// Returns the next entry, or `None` at the end.
     ///
     /// # Errors
     /// Those of the request for the next page.
@@ -189,7 +189,7 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         StreamExt::next(self).await
     }
 
-    /// Reads all entries that are left.
+    /// Reads all remaining entries.
     ///
     /// # Errors
     /// Those of the request for a page.
@@ -251,12 +251,12 @@ impl SeenPages {
         // The number of the page with this cursor is one more than the number of cursors before it.
         if self.cursors.len() + 1 >= limit {
             return Err(Error::limit(format!(
-                "{method}: the list has more than {limit} pages"
+                "{method}: the list has more than {limit} pages (`ClientLimits::max_pages`)"
             )));
         }
         if !self.cursors.insert(next.clone()) {
             return Err(Error::decode(format!(
-                "{method}: the server gave the same cursor twice; its list would never end"
+                "{method}: the server sent the same cursor twice, so its list would never end"
             )));
         }
         Ok(next)
@@ -318,8 +318,7 @@ impl<T: Serialize> Stream for Listing<T> {
             }
             if this.bytes > limits.client.max_listing_bytes {
                 return Poll::Ready(Some(Err(Error::limit(format!(
-                    "{}: the pages of the list have more than {} bytes together, which is the limit \
-                     (ClientLimits::max_listing_bytes)",
+                    "{}: the list exceeds the limit of {} bytes (`ClientLimits::max_listing_bytes`)",
                     this.method, limits.client.max_listing_bytes
                 )))));
             }

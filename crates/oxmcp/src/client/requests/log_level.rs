@@ -16,8 +16,8 @@ use crate::{
 const LEVEL_ANSWER: Duration = Duration::from_secs(1);
 
 impl Client {
-    /// Requests the log messages of this level and above from the servers that are connected to from now on;
-    /// [`on_log`](Self::on_log) gets them. [`ClientSession::set_log_level`] changes the level for one session, and
+    /// Requests the log messages of this level and above from servers, on later connections;
+    /// [`on_log`](Self::on_log) receives them. [`ClientSession::set_log_level`] changes the level for one session, and
     /// [`Call::log_level`] for one call.
     #[must_use]
     pub fn log_level(self, level: LoggingLevel) -> Self {
@@ -27,10 +27,10 @@ impl Client {
 }
 
 impl ClientSession {
-    /// Requests the log messages of this level and above from the server. [`Client::on_log`] gets them.
+    /// Requests the log messages of this level and above from the server. [`Client::on_log`] receives them.
     ///
-    /// It works in every revision: a legacy server is told once, with `logging/setLevel`; a modern server is told with each
-    /// request that is made from now on, and nothing is sent by this method alone.
+    /// It works in every revision: a legacy server receives `logging/setLevel` once; a modern server receives the level with
+    /// each later request, and this method itself sends nothing.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Adds the session's level to the metadata of a modern request, unless it has one of its own.
+    /// Adds the session's level to the metadata of a modern request, unless it has its own.
     pub(crate) fn add_log_level(&self, meta: &mut Meta) {
         let level = *self.state().request_log_level.lock();
         if let Some(level) = level
@@ -75,7 +75,7 @@ impl ClientSession {
         let call = self.set_level(level).into_future();
         let answered = async move {
             if let Err(error) = call.await {
-                tracing::warn!(error = %Logged(&error), "the server does not take the level from which it is to log");
+                tracing::warn!(error = %Logged(&error), "could not set the log level of the server");
             }
         };
         run_polled_within(LEVEL_ANSWER, answered).await;

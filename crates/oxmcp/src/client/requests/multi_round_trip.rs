@@ -54,7 +54,7 @@ impl CallRequest {
         let method = self.method;
         if !method::is_in(method::MULTI_ROUND_TRIP, method, self.session.revision()) {
             return Err(Error::decode(format!(
-                "{method}: the server asks for input, which it must not do here"
+                "{method}: unexpected request for input: this method does not support it"
             )));
         }
         let PendingInput { mut result, _guard } = input;
@@ -72,7 +72,7 @@ impl CallRequest {
         let mut pause = PAUSES.0;
         for _ in 0..limit {
             let asked = RawInputRequired::read(&result).map_err(|wrong| {
-                Error::decode(format!("{method}: the server asks for input, but {wrong}"))
+                Error::decode(format!("{method}: invalid request for input: {wrong}"))
             })?;
             let state = asked.request_state;
             self.check_state(state)?;
@@ -88,10 +88,12 @@ impl CallRequest {
                 }
             };
             let params = str::from_utf8(&self.params);
-            let params = params.map_err(|_| Error::misuse("the params are no text"))?;
+            let params = params.map_err(|_| Error::misuse("the params are not UTF-8"))?;
             let params = with_input_responses(Text::checked(params), answers.as_ref(), state);
             let params = params.map_err(|error| {
-                Error::misuse(format!("{method}: the answers cannot be JSON: {error}"))
+                Error::misuse(format!(
+                    "{method}: could not serialize the input responses: {error}"
+                ))
             })?;
             let left = max_total.saturating_sub(start.elapsed());
             let options = &mut self.options;
@@ -105,8 +107,8 @@ impl CallRequest {
             result = answer.json;
         }
         Err(Error::limit(format!(
-            "{method}: the server still asks for input after {limit} rounds, which is the limit \
-             (ClientLimits::max_rounds)"
+            "{method}: the server still asks for input after {limit} rounds; raise \
+             `ClientLimits::max_rounds` if that is expected"
         )))
     }
 
@@ -119,8 +121,8 @@ impl CallRequest {
             return Ok(());
         }
         Err(Error::limit(format!(
-            "{}: the server asks for input, and for a requestState of {length} bytes to be sent back; the limit is {limit} \
-             (Limits::max_request_state)",
+            "{}: the server's `requestState` of {length} bytes exceeds the limit of {limit} bytes \
+             (`Limits::max_request_state`)",
             self.method
         )))
     }
@@ -143,11 +145,11 @@ impl Rounds {
         select! {
             biased;
             () = cancelled(self.cancel.as_ref()) => Err(cancellation(method)),
-            () = ended => Err(Error::closed(format!("the session ended before {method} was answered"))),
+            () = ended => Err(Error::closed(format!("the session ended before {method} completed"))),
             done = work => done,
             () = sleep_until(self.deadline) => Err(Error::timeout(format!(
-                "{method} was not done within {max_total:?}, with all that the server asked; it was given up \
-                 (set a longer max_total on the call where it may take longer)"
+                "{method} timed out: no result within {max_total:?}, including input for the server; \
+                 set a longer `max_total` on the call"
             ))),
         }
     }
@@ -163,7 +165,7 @@ pub(crate) async fn answer_all(
     let limit = session.connection().limits.max_in_flight;
     if inputs.len() > limit {
         return Err(Error::limit(format!(
-            "{method}: the server asks {} things at once; the limit is {limit} (Limits::max_in_flight)",
+            "{method}: the server sent {} input requests at once; the limit is {limit} (`Limits::max_in_flight`)",
             inputs.len()
         )));
     }
@@ -190,8 +192,7 @@ fn check_input(
     checked.map_err(|error| {
         let (wrong, key) = (error.message(), shorten(key));
         Error::unsupported(format!(
-            "{method}: the server asks under the key {key:?} for input that this client did not \
-             declare it can give: {wrong}"
+            "{method}: unsupported input request {key:?}: {wrong}"
         ))
     })
 }
@@ -220,15 +221,13 @@ async fn answer(
     let features = session.client().features().clone();
     let future = methods::begin(&features, cx, &input.method, params).map_err(|error| {
         let (wrong, key) = (error.message(), shorten(key));
-        Error::decode(format!(
-            "the server asks wrongly under the key {key:?}: {wrong}"
-        ))
+        Error::decode(format!("invalid input request {key:?}: {wrong}"))
     })?;
     let revision = session.revision();
     let body = run_question(context, future).await?;
     let json = body.into_json(revision, None)?;
     let raw = RawValue::from_string(json.into());
-    raw.map_err(|error| Error::internal("the answer is no JSON").with_source(error))
+    raw.map_err(|error| Error::internal("the response is not JSON").with_source(error))
 }
 
 /// The outcome of a call of a single round; see [`Call::manual`].
@@ -242,9 +241,9 @@ pub enum CallOutcome<R> {
 }
 
 impl<M: MultiRoundTrip> Call<M> {
-    /// Makes the call without answering the input requests of the server: that is left to the caller. To go on, make the
-    /// call again, with [`input_responses`](Self::input_responses) and [`request_state`](Self::request_state). Legacy
-    /// servers ask in requests of their own, which the client's handlers answer, so their results are always complete.
+    /// Makes the call, and leaves the input requests of the server to the caller. To continue, make the call again, with
+    /// [`input_responses`](Self::input_responses) and [`request_state`](Self::request_state). Legacy servers ask in separate
+    /// requests, which the client's handlers answer, so their results are always complete.
     /// See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
     ///
     /// A server asks only for input that the client has declared: for forms, [`Client::on_elicit`] must be set although it
@@ -316,7 +315,7 @@ impl<M: MultiRoundTrip> Call<M> {
         self
     }
 
-    /// Sends back the request state that the server gave in the previous round.
+    /// Sends back the request state that the server sent in the previous round.
     pub fn request_state(mut self, state: impl Into<String>) -> Self {
         self.round_input.get_or_insert_default().state = Some(state.into());
         self

@@ -35,7 +35,7 @@ impl ClientSession {
         Call::new(self, Ok(Params::Typed(Box::new(params), CacheMode::Use)))
     }
 
-    /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or a struct of your own.
+    /// Calls a tool. `arguments` is anything that serializes to an object: `json!({…})`, or your own struct.
     /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools).
     #[doc(alias = "tools/call")]
     pub fn call_tool(
@@ -45,19 +45,19 @@ impl ClientSession {
     ) -> Call<method::CallTool> {
         let params = write_tool_params(name.as_ref(), &arguments);
         let params = params.map(Params::Written).map_err(|error| {
-            Error::misuse(format!("the arguments cannot be serialized: {error}")).with_source(error)
+            Error::misuse(format!("could not serialize the arguments: {error}")).with_source(error)
         });
         Call::new(self, params)
     }
 
-    /// Lists tools, one page of them. [`tools`](Self::tools) gives all.
+    /// Lists one page of tools. [`tools`](Self::tools) lists all.
     /// See [listing tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#listing-tools).
     #[doc(alias = "tools/list")]
     pub fn list_tools(&self, params: PaginatedParams) -> Call<method::ListTools> {
         self.request(params)
     }
 
-    /// All tools: none if the server has not declared the capability `tools`.
+    /// Lists all tools; none if the server has not declared the capability `tools`.
     #[doc(alias("tools/list", "list_tools"))]
     pub fn tools(&self) -> Listing<Tool> {
         let declared = Some(FeatureKind::Tools);
@@ -86,13 +86,13 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// Lists prompts, one page of them. [`prompts`](Self::prompts) gives all.
+    /// Lists one page of prompts. [`prompts`](Self::prompts) lists all.
     #[doc(alias = "prompts/list")]
     pub fn list_prompts(&self, params: PaginatedParams) -> Call<method::ListPrompts> {
         self.request(params)
     }
 
-    /// All prompts: none if the server has not declared the capability `prompts`.
+    /// Lists all prompts; none if the server has not declared the capability `prompts`.
     #[doc(alias("prompts/list", "list_prompts"))]
     pub fn prompts(&self) -> Listing<Prompt> {
         let declared = Some(FeatureKind::Prompts);
@@ -106,13 +106,13 @@ impl ClientSession {
         self.request(ReadResourceParams::new(uri))
     }
 
-    /// Lists resources, one page of them. [`resources`](Self::resources) gives all.
+    /// Lists one page of resources. [`resources`](Self::resources) lists all.
     #[doc(alias = "resources/list")]
     pub fn list_resources(&self, params: PaginatedParams) -> Call<method::ListResources> {
         self.request(params)
     }
 
-    /// All resources: none if the server has not declared the capability `resources`.
+    /// Lists all resources; none if the server has not declared the capability `resources`.
     #[doc(alias("resources/list", "list_resources"))]
     pub fn resources(&self) -> Listing<Resource> {
         let declared = Some(FeatureKind::Resources);
@@ -121,7 +121,7 @@ impl ClientSession {
         })
     }
 
-    /// Lists resource templates, one page of them. [`resource_templates`](Self::resource_templates) gives all.
+    /// Lists one page of resource templates. [`resource_templates`](Self::resource_templates) lists all.
     #[doc(alias = "resources/templates/list")]
     pub fn list_resource_templates(
         &self,
@@ -130,7 +130,7 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// All resource templates: none if the server has not declared the capability `resources`.
+    /// Lists all resource templates; none if the server has not declared the capability `resources`.
     #[doc(alias("resources/templates/list", "list_resource_templates"))]
     pub fn resource_templates(&self) -> Listing<ResourceTemplate> {
         let declared = Some(FeatureKind::Resources);
@@ -140,7 +140,7 @@ impl ClientSession {
     }
 
     /// Requests completions of an argument. [`complete_prompt`](Self::complete_prompt) and
-    /// [`complete_resource`](Self::complete_resource) are shorter, if no other argument is settled yet.
+    /// [`complete_resource`](Self::complete_resource) are shorter if no other argument has a value yet.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     ///
     /// ```
@@ -159,7 +159,7 @@ impl ClientSession {
         self.request(params)
     }
 
-    /// Requests completions of an argument of a prompt, of which `value` was typed.
+    /// Requests completions of an argument of a prompt, of which the user has typed `value`.
     #[doc(alias = "completion/complete")]
     pub fn complete_prompt(
         &self,
@@ -171,7 +171,7 @@ impl ClientSession {
         self.complete(CompleteParams::new(reference, argument, value))
     }
 
-    /// Requests completions of a variable of a resource template, of which `value` was typed.
+    /// Requests completions of a variable of a resource template, of which the user has typed `value`.
     #[doc(alias = "completion/complete")]
     pub fn complete_resource(
         &self,
@@ -184,10 +184,10 @@ impl ClientSession {
     }
 
     /// Subscribes to the notifications that pass a filter (2026-07-28 and later). Await it: it returns once the server has
-    /// acknowledged the subscription, and from then on no notification is missed. There may be any number of subscriptions;
-    /// each lasts until one side ends it, and no timeout applies.
+    /// acknowledged the subscription, and from then on no notification is missed. A session can have any number of
+    /// subscriptions. Each lasts until one side ends it, and no timeout applies.
     ///
-    /// To be notified of changed lists or of a changed resource alone, no subscription is needed:
+    /// To be notified only of changed lists or of a changed resource, no subscription is needed:
     /// [`Client::on_tools_changed`](crate::Client::on_tools_changed) and its siblings and
     /// [`watch_resource`](Self::watch_resource) work in every revision.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
@@ -236,16 +236,16 @@ impl ClientSession {
         self.request(TaskParams::new(task_id))
     }
 
-    /// Lists tasks, one page of them (2025-11-25 only). [`tasks`](Self::tasks) gives all.
+    /// Lists one page of tasks (2025-11-25 only). [`tasks`](Self::tasks) lists all.
     #[doc(alias = "tasks/list")]
     pub fn list_tasks(&self, params: PaginatedParams) -> Call<method::ListTasks> {
         self.request(params)
     }
 
-    /// All tasks (2025-11-25 only).
+    /// Lists all tasks (2025-11-25 only).
     #[doc(alias = "tasks/list")]
     pub fn tasks(&self) -> Listing<Task> {
-        // A server may have tasks that it does not list: an empty list would say that it has none.
+        // A server may have tasks that it does not list: an empty list would mean that it has none.
         Listing::new::<method::ListTasks>(self, None, |page| (page.tasks, page.next_cursor))
     }
 
@@ -300,7 +300,7 @@ fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Resu
     match out.get(start..) {
         Some(b"null") => out.truncate(named),
         Some([b'{', ..]) => {}
-        _ => return Err(serde::ser::Error::custom("they must be an object")),
+        _ => return Err(serde::ser::Error::custom("expected an object")),
     }
     out.push(b'}');
     Ok(out)
@@ -311,9 +311,9 @@ fn write_tool_params(name: &str, arguments: &impl Serialize) -> serde_json::Resu
 ///
 /// `Marker` distinguishes the two cases, and callers need not name it.
 #[diagnostic::on_unimplemented(
-    message = "a prompt cannot be given `{Self}`",
+    message = "`{Self}` is not valid as a prompt's arguments",
     label = "neither pairs of strings nor `()`",
-    note = "give pairs, `[(\"topic\", \"tea\")]` or a map of strings, or `()` where the prompt takes nothing"
+    note = "pass pairs, `[(\"topic\", \"tea\")]` or a map of strings, or `()` if the prompt takes no arguments"
 )]
 pub trait IntoPromptArguments<Marker> {
     /// Converts the value to the arguments that are sent.

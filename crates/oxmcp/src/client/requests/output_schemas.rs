@@ -52,7 +52,7 @@ impl OutputSchemas {
             };
             let bytes = weight(&tool.name, &raw);
             if state.bytes.saturating_add(bytes) > limit {
-                tracing::debug!(tool = %Logged(&tool.name), "the results of a tool are not checked: the schemas of the others are too long");
+                tracing::debug!(tool = %Logged(&tool.name), "not validating the results of a tool: output schemas exceed the limit");
                 continue;
             }
             state.bytes += bytes;
@@ -111,7 +111,7 @@ impl OutputSchema {
         let compiled = self.compiled.get_or_init(|| {
             Schema::from_raw(&self.raw)
                 .inspect_err(|error| {
-                    tracing::warn!(tool = %Logged(tool), error = %Logged(error), "the output schema of a tool cannot be used; its results are not checked");
+                    tracing::warn!(tool = %Logged(tool), error = %Logged(error), "not validating the results of a tool: unusable output schema");
                 })
                 .ok()
         });
@@ -120,8 +120,8 @@ impl OutputSchema {
         };
         schema.validate(content).map_err(|broken| {
             Error::decode(format!(
-                "the result of the tool {tool:?} is not what the server has promised by its output schema: {broken} \
-                 (Client::validate_results(false) takes it all the same)"
+                "the result of tool {tool:?} does not match its output schema: {broken}; \
+                 `Client::validate_results(false)` accepts it"
             ))
         })
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_known_is_kept_as_it_is() {
+    fn unchanged_schema_is_kept() {
         let schemas = OutputSchemas::default();
         learn(&schemas, "object", 10_000);
         let first = schemas.get("t").unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_weighs_more_than_its_text() {
+    fn entry_counts_more_than_its_text() {
         let schemas = OutputSchemas::default();
         learn(&schemas, "object", 150);
         assert!(schemas.get("t").is_none());

@@ -56,13 +56,13 @@ pub(crate) fn decode<T: Payload + DeserializeOwned>(
     })
 }
 
-/// Reads the structured content of a tool's result, or the text that stands for it.
+/// Reads the structured content of a tool's result, or the text in its place.
 pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T> {
     let texts = || result.content.iter().filter_map(ContentBlock::as_text);
     if result.is_error {
         let said = texts().collect::<Vec<_>>().join("\n");
         return Err(Error::tool(if said.is_empty() {
-            "the tool failed and did not say why".into()
+            "the tool failed without a message".into()
         } else {
             said
         }));
@@ -74,22 +74,21 @@ pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result
     };
     decoded.map_err(|error| {
         Error::decode(format!(
-            "the tool's result is not of the type asked for: {error}"
+            "the tool's result does not match the requested type: {error}"
         ))
         .with_source(error)
     })
 }
 
-/// Reads text that stands for structured content. It need not be JSON: some tools write a bare word for a string.
+/// Reads text in place of structured content. It need not be JSON: some tools write a bare word for a string.
 fn read_unstructured<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     read_structured(text, &Meta::default()).or_else(|error| {
         T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)
     })
 }
 
-/// Reads structured content. Legacy revisions allow objects only, and there a value of another type is wrapped in the
-/// member `result`. If the server says that it wrapped the value, it is unwrapped; otherwise only if the whole cannot be
-/// read.
+/// Reads structured content. Legacy revisions allow objects only, and there a value of another type is wrapped in the member
+/// `result`. If the server marks the value as wrapped, it is unwrapped; otherwise only if the whole cannot be read.
 fn read_structured<T: DeserializeOwned>(json: &str, meta: &Meta) -> serde_json::Result<T> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]

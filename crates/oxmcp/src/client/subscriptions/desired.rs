@@ -149,7 +149,7 @@ impl DesiredSubscriptions {
             } else {
                 self.refuse(uri, &|| {
                     Error::unsupported(format!(
-                        "the server does not tell of changes of {uri}: it left it out of what it agreed to"
+                        "the server did not subscribe to {uri}: its acknowledgment leaves the resource out"
                     ))
                 });
             }

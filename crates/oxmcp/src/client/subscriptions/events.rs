@@ -54,13 +54,13 @@ impl SubscriptionEvent {
     }
 }
 
-/// The way in which a [`Subscription`](crate::Subscription) ended.
+/// The end of a [`Subscription`](crate::Subscription).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubscriptionEnd {
     /// The server ended the subscription properly, as it does when it shuts down.
     Graceful,
-    /// The server broke the subscription off, or went away.
+    /// The server aborted the subscription, or went away.
     Remote,
     /// This side ended the subscription, or closed the session.
     Local,
@@ -88,7 +88,7 @@ impl EventQueue {
         }
     }
 
-    /// Adds an event; if there is no room, the oldest is dropped. Returns `false` if an equal one is queued already.
+    /// Adds an event; if the queue is full, the oldest is dropped. Returns `false` if an equal one is queued already.
     pub(crate) fn push(&mut self, event: SubscriptionEvent) -> bool {
         let text = text(&event);
         let (bytes, hash) = (text.len(), self.hasher.hash_one(&text));
@@ -96,7 +96,7 @@ impl EventQueue {
         if self.waiting.iter().any(is_known) {
             return false;
         }
-        let lost = "a subscription is not read; its oldest event is dropped";
+        let lost = "dropping the oldest event of a subscription that is not read";
         self.waiting.push(QueuedEvent { event, hash }, bytes, lost);
         true
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_events_are_bounded_in_number_and_in_bytes() {
+    fn queued_events_are_bounded_in_number_and_bytes() {
         let mut events = queue(3, 1000);
         for uri in ["a", "b", "a", "c", "d"] {
             events.push(updated(uri));
@@ -162,7 +162,7 @@ mod tests {
 
     /// A comparison of each event with all queued events would take minutes here: they differ only at their ends.
     #[test]
-    fn similar_events_cost_no_more_than_others() {
+    fn similar_events_are_compared_in_bounded_time() {
         let mut events = queue(1 << 13, usize::MAX);
         let long = "x".repeat(1 << 14);
         let other = |index: usize| SubscriptionEvent::Other {

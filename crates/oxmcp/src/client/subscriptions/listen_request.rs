@@ -57,7 +57,7 @@ pub(crate) struct ListenOutcome {
 
 impl ListenOutcome {
     pub(crate) fn local() -> Self {
-        let error = Error::cancelled("the subscription was ended by this side");
+        let error = Error::cancelled("the subscription was closed on this side");
         Self {
             end: SubscriptionEnd::Local,
             error: Some(error),
@@ -122,7 +122,7 @@ impl ListenRequest {
             () = stop.cancelled() => return ListenOutcome::local(),
             () = connection.closing() => return ListenOutcome::local(),
             () = unacknowledged(listener, *timeout) => Err(Error::timeout(format!(
-                "the server did not acknowledge a subscription within {timeout:?}; it was cancelled"
+                "the server did not acknowledge the subscription within {timeout:?}; set a longer `Client::timeout`"
             ))),
         };
         let (end, error) = match answer {
@@ -152,7 +152,7 @@ pub(crate) fn is_retryable(error: &Error, connection: &Connection) -> bool {
         ErrorCode::INVALID_REQUEST,
     ];
     let refused = error.is_protocol() && FINAL.contains(&error.code());
-    // A server that has ended may be started anew, and the session goes on.
+    // A server that has ended may be restarted, and the session continues.
     let is_over = error.is_closed() && connection.calls().is_closed();
     !refused && !is_over && !error.is_unsupported()
 }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_limit_and_begin_anew() {
+    fn pauses_grow_to_a_limit_and_reset() {
         let mut backoff = Backoff::new();
         let mut most = FIRST;
         for _ in 0..12 {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_differ() {
+    fn pauses_are_jittered() {
         let pauses: Vec<_> = (0..8).map(|_| Backoff::new().after(LONGEST)).collect();
         assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
         assert_eq!(Backoff::new().pause(0), FIRST / 2);

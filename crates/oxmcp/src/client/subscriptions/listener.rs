@@ -39,7 +39,7 @@ impl Listeners {
         resumed: impl FnOnce(&SubscriptionFilter),
     ) -> bool {
         let Some(listener) = self.get(id) else {
-            tracing::debug!(id = %Logged(id), method, "a notification of no open subscription was ignored");
+            tracing::debug!(id = %Logged(id), method, "ignoring a notification of an unknown subscription");
             return false;
         };
         listener.deliver(method, params, resumed);
@@ -146,9 +146,9 @@ impl Listener {
         let params = params.and_then(|params| AcknowledgedParams::from_json(params.get()).ok());
         let filter = params.map(|params| params.notifications);
         if filter.is_none() {
-            tracing::warn!("the server acknowledged a subscription without saying to what");
+            tracing::warn!("the server acknowledged a subscription without a filter");
         }
-        tracing::debug!("the server acknowledged a subscription");
+        tracing::debug!("subscription acknowledged");
         let filter = filter.unwrap_or_default();
         let gap = self.state.lock().gap;
         if gap {

@@ -24,7 +24,7 @@ use crate::{
     session::task::spawn_polled,
 };
 
-/// The watch of a resource: a [`Stream`] of its changes. It is made by
+/// A watch on a resource: a [`Stream`] of its changes. Created by
 /// [`ClientSession::watch_resource`](crate::ClientSession::watch_resource).
 ///
 /// A change of a part of the resource counts as a change of the resource. Equal changes are queued once, and beyond
@@ -43,8 +43,8 @@ pub struct ResourceWatch {
 
 impl ClientSession {
     /// Watches the changes of a resource, in every revision. Returns once the server has agreed: from then on no change is
-    /// missed. There may be any number of watches, also of one resource: a legacy server is asked once for each resource,
-    /// and with a modern one the session has one subscription for all watches and for the handlers of changes.
+    /// missed. A session can have any number of watches, also of one resource: a legacy server receives one request for each
+    /// resource, and a modern one receives one subscription for all watches and change handlers.
     ///
     /// ```
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
@@ -69,8 +69,8 @@ impl ClientSession {
         let resources = self.facts().await?.capabilities.resources.as_ref();
         if !resources.is_some_and(|it| it.subscribe) {
             return Err(Error::unsupported(
-                "the server does not tell of changes of resources (it does not declare \
-                 `resources.subscribe`); nothing was sent",
+                "the server does not support resource subscriptions: it does not declare \
+                 `resources.subscribe`; nothing was sent",
             ));
         }
         let watch = ResourceWatch {
@@ -94,13 +94,13 @@ impl ClientSession {
 }
 
 impl ResourceWatch {
-    /// The URI of the watched resource.
+    /// Returns the URI of the watched resource.
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// The next change. `None` when the watch has ended and no change is left.
+    /// Returns the next change. `None` when the watch has ended and no change is left.
     ///
     /// # Cancel safety
     /// Cancel safe: no change is lost.
@@ -108,7 +108,7 @@ impl ResourceWatch {
         StreamExt::next(self).await
     }
 
-    /// The end of the watch. `None` while it is open.
+    /// Returns how the watch ended. `None` while it is open.
     #[must_use]
     pub fn end(&self) -> Option<SubscriptionEnd> {
         self.listener.end()

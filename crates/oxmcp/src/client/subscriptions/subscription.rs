@@ -32,7 +32,7 @@ use crate::{
     session::task::spawn_polled,
 };
 
-/// A subscription that is about to be made; await it. It is made by
+/// A request for a subscription, which is sent when it is awaited. Created by
 /// [`ClientSession::listen`](crate::ClientSession::listen).
 ///
 /// # Errors
@@ -66,7 +66,7 @@ impl Listen {
     /// let filter = SubscriptionFilter::default().with_tools_list_changed(true);
     /// let subscription = session.listen(filter).once().await?;
     /// if subscription.ended().await == SubscriptionEnd::Graceful {
-    ///     println!("the server has nothing more to say");
+    ///     println!("the server has ended the subscription");
     /// }
     /// # Ok(())
     /// # }
@@ -86,15 +86,15 @@ impl IntoFuture for Listen {
     }
 }
 
-/// An open subscription: a [`Stream`] of the changes that the server notifies of. It is made by
+/// An open subscription: a [`Stream`] of the changes that the server reports. Created by
 /// [`ClientSession::listen`](crate::ClientSession::listen).
 ///
-/// A server may end a subscription while the session goes on. The subscription is then requested again, after a pause that
-/// grows from half a second to a minute, and [`SubscriptionEvent::Resumed`] says that changes may have been missed;
-/// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and if the server refuses
-/// to resume it; [`end`](Self::end) says which. Dropping it cancels the subscription on the wire. Equal events are queued
-/// once, and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped,
-/// with a warning in the log.
+/// A server may end a subscription while the session continues. The subscription is then requested again, after a pause that
+/// grows from half a second to a minute, and [`SubscriptionEvent::Resumed`] reports that changes may have been missed.
+/// [`Listen::once`] switches that off. The stream ends when this side ends it, with the session, and if the server refuses to
+/// resume it; [`end`](Self::end) tells which. Dropping it cancels the subscription on the wire. Equal events are queued once,
+/// and beyond [`Limits::max_queued_notifications`](crate::Limits::max_queued_notifications) the oldest is dropped, with a
+/// warning in the log.
 ///
 /// ```
 /// use oxmcp::{Server, SubscriptionEnd, SubscriptionEvent, Tool, protocol::SubscriptionFilter, testing};
@@ -147,14 +147,14 @@ impl Subscription {
         })
     }
 
-    /// The part of the filter that the server has agreed to. After [`SubscriptionEvent::Resumed`] the filter may be another
-    /// part.
+    /// Returns the part of the filter that the server has agreed to. After [`SubscriptionEvent::Resumed`] the filter may be
+    /// another part.
     #[must_use]
     pub fn filter(&self) -> &SubscriptionFilter {
         &self.filter
     }
 
-    /// The next event. `None` when the subscription has ended and no event is left.
+    /// Returns the next event. `None` when the subscription has ended and no event is left.
     ///
     /// # Cancel safety
     /// Cancel safe: no event is lost.
@@ -162,7 +162,7 @@ impl Subscription {
         StreamExt::next(self).await
     }
 
-    /// The end of the subscription. `None` while it is open.
+    /// Returns how the subscription ended. `None` while it is open.
     #[must_use]
     pub fn end(&self) -> Option<SubscriptionEnd> {
         self.listener.end()
@@ -176,11 +176,11 @@ impl Subscription {
         self.listener.ended().await
     }
 
-    /// Ends the subscription, and returns the way in which it ended: the server may have ended it first. Events that have
-    /// arrived can still be read.
+    /// Ends the subscription, and returns how it ended: the server may have ended it first. Events that have arrived can still
+    /// be read.
     ///
     /// # Cancel safety
-    /// Closing goes on when the future is dropped.
+    /// Closing continues if the future is dropped.
     pub async fn close(&self) -> SubscriptionEnd {
         self.stop.cancel();
         self.listener.ended().await
@@ -221,7 +221,7 @@ async fn renew(request: ListenRequest, filter: SubscriptionFilter, once: bool) {
         }
         let pause = backoff.after(start.elapsed());
         let error = outcome.error.as_ref().map(|error| display(Logged(error)));
-        tracing::debug!(?pause, end = ?outcome.end, error, "a subscription is interrupted");
+        tracing::debug!(?pause, end = ?outcome.end, error, "subscription interrupted; renewing it after a pause");
         let ended = select! {
             biased;
             () = stop.cancelled() => ListenOutcome::local(),

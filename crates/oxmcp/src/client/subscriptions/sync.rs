@@ -36,7 +36,7 @@ use crate::{
 /// to send on it.
 const OVERLAP: Duration = Duration::from_millis(100);
 
-/// The maximum number of concurrent requests to a legacy server, one for each resource: a server refuses requests if many
+/// The maximum number of concurrent requests to a legacy server, one for each resource: a server refuses requests if too many
 /// are in flight.
 const MAX_ASKED: usize = 32;
 
@@ -145,7 +145,7 @@ impl SubscriptionSync {
                         self.desired().set_lists(SubscriptionFilter::default());
                     } else {
                         let pause = backoff.after(ended.since.elapsed());
-                        tracing::debug!(?pause, "what the server says is interrupted");
+                        tracing::debug!(?pause, "subscription interrupted; renewing it after a pause");
                         self.pause(pause).await;
                     }
                 }
@@ -207,7 +207,7 @@ impl SubscriptionSync {
         let desired = self.desired();
         desired.refuse_new(&|| error.copy());
         if current.is_none() && !is_retryable(error, &self.connection) {
-            tracing::warn!(error = %Logged(&error), "the server does not say what changes; handlers of changes are not called");
+            tracing::warn!(error = %Logged(&error), "the server refused the subscription; change handlers will not be called");
             desired.set_lists(SubscriptionFilter::default());
             for uri in desired.filter().resource_subscriptions {
                 desired.refuse(&uri, &|| error.copy());
@@ -216,7 +216,7 @@ impl SubscriptionSync {
         let wanted = desired.filter();
         if !wanted.is_empty() && current.is_none_or(|it| it.asked != wanted) {
             let pause = backoff.after(Duration::ZERO);
-            tracing::warn!(error = %Logged(&error), ?pause, "the server does not say what changes; it is asked again");
+            tracing::warn!(error = %Logged(&error), ?pause, "could not subscribe to changes; retrying");
             self.pause(pause).await;
         }
     }
@@ -250,7 +250,7 @@ impl SubscriptionSync {
                 held.remove(uri);
                 self.state.requested.unsubscribed(uri);
                 if let Err(error) = result {
-                    tracing::debug!(error = %Logged(&error), uri, "the server did not take back a subscription");
+                    tracing::debug!(error = %Logged(&error), uri, "could not unsubscribe from a resource");
                 }
             }
             let asked = ask_for_each(&self.connection, &self.state, Subscribe::NAME, &more);

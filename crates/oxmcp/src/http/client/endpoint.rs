@@ -35,9 +35,9 @@ use crate::{
 /// A server at a URL, to which a [`Client`](crate::Client) connects.
 ///
 /// All HTTP transports of the protocol are supported: a modern server receives each request by itself, a legacy server has its
-/// session, its streams and their resumption, and a server of 2024-11-05 is detected if it refuses the others. Streams that break
-/// off are resumed, and a session that the server has lost is opened anew, with its subscriptions; calls that might then take
-/// effect twice fail with an error that says so.
+/// session, its streams and their resumption, and a server of 2024-11-05 is detected if it refuses the others. Interrupted
+/// streams are resumed, and a session that the server has lost is replaced, with its subscriptions. A call that could then take
+/// effect twice fails with an error that says so.
 ///
 /// ```no_run
 /// use oxmcp::{Client, http::Endpoint};
@@ -53,11 +53,11 @@ use crate::{
 ///
 /// Redirects are followed only within the server's origin: the requests are meant for that server.
 ///
-/// A server with `https` is trusted if the system trusts the issuer of its certificate. If the system keeps certificates in files,
-/// as Linux does, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can name other ones: for a server whose certificate was issued
-/// by an authority of your own. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the settings of the system, name the
-/// proxies, which speak HTTP (`http://`, `https://`) or SOCKS 5 (`socks5://`, or `socks5h://` for proxies that resolve more names
-/// than this system). Bring an [`http_client`](Self::http_client) for anything else.
+/// A server with `https` is trusted if the system trusts the issuer of its certificate. If the system keeps certificates in
+/// files, as Linux does, the variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can name other ones: for a server whose certificate
+/// was issued by your own CA. `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the settings of the system, name the
+/// proxies, which speak HTTP (`http://`, `https://`) or SOCKS 5 (`socks5://`, or `socks5h://` for proxies that resolve more
+/// names than this system). For anything else, set an [`http_client`](Self::http_client).
 ///
 /// See [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
 #[must_use = "a client connects to it"]
@@ -85,7 +85,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The server at this URL, with `http` or `https`. An invalid URL is reported when a client connects.
+    /// Creates an endpoint for a URL with `http` or `https`. For an invalid URL, connecting returns an error.
     ///
     /// A user name and a password in the URL are sent as `Authorization: Basic …`.
     pub fn new(url: impl AsRef<str>) -> Self {
@@ -118,8 +118,8 @@ impl Endpoint {
         endpoint
     }
 
-    /// A server that speaks the transport of 2024-11-05, at the URL of its stream of events, which often ends with `/sse`.
-    /// [`new`](Self::new) detects this transport by itself, at the price of some additional requests.
+    /// Creates an endpoint for a server that speaks the transport of 2024-11-05, at the URL of its event stream, which often
+    /// ends with `/sse`. [`new`](Self::new) detects this transport automatically, at the cost of some additional requests.
     /// See [HTTP with SSE](https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse).
     pub fn sse_2024(url: impl AsRef<str>) -> Self {
         Self {
@@ -140,14 +140,14 @@ impl Endpoint {
                 value.set_sensitive(true);
                 self.headers.insert(name, value);
             }
-            (Err(_), _) => self.report(format!("{name:?} is no name of a header")),
+            (Err(_), _) => self.report(format!("invalid header name {name:?}")),
             // The value may be secret.
-            (_, Err(_)) => self.report(format!("the value of the header {name} cannot be sent")),
+            (_, Err(_)) => self.report(format!("invalid value for header `{name}`")),
         }
         self
     }
 
-    /// Sets the token that the server requires: `Authorization: Bearer …`. For a token that changes there is
+    /// Sets the token that the server requires: `Authorization: Bearer …`. For a token that changes, use
     /// [`bearer_token_from`](Self::bearer_token_from).
     pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
         self.header(AUTHORIZATION, format!("Bearer {}", token.as_ref()))
@@ -173,7 +173,7 @@ impl Endpoint {
         self
     }
 
-    /// Logs in if the server requires it. The login is kept for when the client connects again.
+    /// Logs in if the server requires it. The login is kept for later connections.
     ///
     /// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
     #[cfg(feature = "auth")]
@@ -183,7 +183,7 @@ impl Endpoint {
         self
     }
 
-    /// Authorizes each request with an [`Authorizer`] of your program: for tokens of your own.
+    /// Authorizes each request with your own [`Authorizer`], for tokens that your program manages.
     #[cfg(feature = "auth")]
     pub fn authorizer(mut self, authorizer: impl Authorizer) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
@@ -191,7 +191,7 @@ impl Endpoint {
         self
     }
 
-    /// Sets whether a session with a legacy server keeps a stream open by GET, for messages that belong to no request:
+    /// Sets whether a session with a legacy server keeps a GET stream open, for messages that belong to no request:
     /// notifications, and unrelated requests of the server. Default: `true`. Without it such messages do not arrive.
     /// See [listening](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server).
     pub fn standalone_stream(mut self, open: bool) -> Self {
@@ -199,8 +199,8 @@ impl Endpoint {
         self
     }
 
-    /// Sends all requests to the server through this client. To wrap the client that is used by default, there is
-    /// [`DefaultClient`]. The requests of a [`login`](Self::login) to other servers use another client, which
+    /// Sends all requests to the server through this client. To wrap the default client, use [`DefaultClient`]. The requests of
+    /// a [`login`](Self::login) to other servers use another client, which
     /// [`Login::http_client`](crate::http::Login::http_client) changes.
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.client = Some(Arc::new(client));
@@ -208,7 +208,7 @@ impl Endpoint {
         self
     }
 
-    /// Sets how streams that break off are resumed.
+    /// Sets how interrupted streams are resumed.
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = reconnect;
         self
@@ -265,7 +265,7 @@ impl Endpoint {
         .count()
             > 1
         {
-            let text = "tokens come from one source: bearer_token_from, login or authorizer";
+            let text = "more than one token source; use only one of `bearer_token_from`, `login` and `authorizer`";
             self.report(text.to_owned());
         }
     }
@@ -275,7 +275,7 @@ impl Endpoint {
     }
 }
 
-/// Parses a URL. The credentials in it are returned as a header of their own.
+/// Parses a URL. The credentials in it are returned as a separate header.
 fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
     let mut url = match Url::parse(text) {
         Ok(url) if url.scheme().contains('.') || !text.contains("://") => {
@@ -283,7 +283,7 @@ fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
         }
         Ok(url) => url,
         Err(url::ParseError::RelativeUrlWithoutBase) => return Err(no_scheme(text)),
-        Err(error) => return Err(format!("the URL cannot be read: {error}")),
+        Err(error) => return Err(format!("invalid URL: {error}")),
     };
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!(
@@ -299,7 +299,7 @@ fn read_url(text: &str) -> Result<(Url, Option<HeaderValue>), String> {
         let pair = format!("{}:{password}", url.username());
         let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
         let value = HeaderValue::try_from(value);
-        let mut value = value.map_err(|_| "the credentials in the URL cannot be sent")?;
+        let mut value = value.map_err(|_| "invalid credentials in the URL")?;
         value.set_sensitive(true);
         Some(value)
     };
@@ -318,7 +318,7 @@ fn no_scheme(text: &str) -> String {
         .any(|local| host.starts_with(local));
     let scheme = if is_local { "http" } else { "https" };
     match Url::parse(&format!("{scheme}://{host}")) {
-        Ok(url) if url.has_host() => format!("{WRONG}: is it {}?", redacted_url(&url)),
+        Ok(url) if url.has_host() => format!("{WRONG}; did you mean {}?", redacted_url(&url)),
         _ => WRONG.to_owned(),
     }
 }

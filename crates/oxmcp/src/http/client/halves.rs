@@ -67,7 +67,7 @@ async fn next_event(executor: &SharedExecutor) -> Event {
     .await
 }
 
-/// Polls the executor for ever.
+/// Polls the executor forever.
 async fn run(executor: &SharedExecutor) {
     poll_fn::<(), _>(|cx| {
         let mut executor = executor.lock();
@@ -129,7 +129,7 @@ impl WriteHalf for EndpointWriter {
             }
         });
         if closed.await.is_err() {
-            tracing::debug!("the server did not end the session in time");
+            tracing::debug!("timed out ending the session on the server");
         }
         Ok(())
     }

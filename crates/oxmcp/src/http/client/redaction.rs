@@ -53,8 +53,9 @@ mod tests {
         assert_ne!(name(&["a", "b"]), name(&["b", "a"]));
     }
 
+    // Attack: leaks of secrets.
     #[test]
-    fn attack_21_urls_are_shown_without_secrets() {
+    fn urls_are_shown_without_secrets() {
         let url = Url::parse("https://me:secret@a/mcp?key=secret#secret").unwrap();
         assert_eq!(redacted_url(&url), "https://a/mcp");
     }

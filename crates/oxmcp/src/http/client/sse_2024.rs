@@ -50,7 +50,7 @@ impl Exchanges {
                 // The server speaks that transport, but names a URL to which nothing is sent.
                 return Err(error);
             }
-            tracing::debug!(error = %Logged(&error), "it is no server of 2024-11-05 either");
+            tracing::debug!(error = %Logged(&error), "the server does not speak the 2024-11-05 transport either");
             return Err(no_server(refused));
         }
         match self.attempt(initialize, &Session::default()).await {
@@ -64,7 +64,7 @@ impl Exchanges {
         let opened = timeout(OPEN_TIMEOUT, self.open_stream_2024()).await;
         let (target, body) = opened.unwrap_or_else(|_| {
             Err(Error::timeout(format!(
-                "the server did not say within {OPEN_TIMEOUT:?} where messages go"
+                "the server sent no `endpoint` event within {OPEN_TIMEOUT:?}"
             )))
         })?;
         self.state.lock().messages_2024 = Some(target);
@@ -76,7 +76,7 @@ impl Exchanges {
                 StreamEnd::Answered => return,
             };
             let text = format!(
-                "{}; a session with a server of 2024-11-05 cannot be taken up again",
+                "{}; a session over the 2024-11-05 transport cannot be resumed",
                 why.message()
             );
             exchanges.end(Error::closed(text)).await;
@@ -91,7 +91,7 @@ impl Exchanges {
             return Err(refusal(response).await.error);
         }
         if Form::of_body(&mut response).await != Form::Events {
-            return Err(Error::decode("the server has no stream of events there"));
+            return Err(Error::decode("the server returned no event stream"));
         }
         let mut body = response.into_body();
         let mut decoder = EventDecoder::new(self.max_message.max(MAX_URL));
@@ -105,9 +105,7 @@ impl Exchanges {
                     continue;
                 };
                 if event.name != "endpoint" {
-                    return Err(Error::decode(
-                        "the server does not say first where messages go",
-                    ));
+                    return Err(Error::decode("the server's first event is not `endpoint`"));
                 }
                 let target = self.messages_target(event.data)?;
                 // After an event, a stream can be read as if it began there.
@@ -115,7 +113,7 @@ impl Exchanges {
             }
         }
         Err(Error::network(
-            "the stream ended before the server said where messages go",
+            "the event stream ended before its `endpoint` event",
         ))
     }
 
@@ -125,11 +123,13 @@ impl Exchanges {
         let said = std::str::from_utf8(said).unwrap_or_default();
         let url = self.requests.target.url.join(said.trim());
         let url = url.map_err(|error| {
-            Error::decode(format!("the server sends messages to no URL: {error}"))
+            Error::decode(format!(
+                "invalid URL in the server's `endpoint` event: {error}"
+            ))
         })?;
         if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.target.url) {
             return Err(Error::unsupported(format!(
-                "the server wants messages sent to another origin, {}, which is refused",
+                "the server's `endpoint` event names another origin, {}; no messages are sent there",
                 redacted_url(&url)
             )));
         }
@@ -137,7 +137,7 @@ impl Exchanges {
     }
 }
 
-/// The error for a server without any transport of the protocol: mostly its URL has the wrong path.
+/// The error for a server without any transport of the protocol: usually its URL has the wrong path.
 fn no_server(refused: Error) -> Error {
     match refused.http_status() {
         Some(status) if !refused.is_protocol() => {

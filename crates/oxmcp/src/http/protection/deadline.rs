@@ -1,4 +1,4 @@
-//! Deadline of a stream that lasts longer than its request: the expiry of the token that opened the stream.
+//! The deadline of a stream that outlives its request: the expiry of the token that opened the stream.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{session::task::after, sync::Mutex};
 
-/// The time at which a stream ends, by the token of its request. Clones share one deadline.
+/// The time at which a stream ends because its token expires. Clones share one deadline.
 #[derive(Clone)]
 pub(in crate::http) struct StreamDeadline(Arc<State>);
 
@@ -24,7 +24,7 @@ struct State {
     was_idle: AtomicBool,
 }
 
-/// A check whether a stream has calls in flight that must not be cut off.
+/// Checks whether a stream has calls in flight that must not be cut off.
 type Busy = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl StreamDeadline {
@@ -41,20 +41,20 @@ impl StreamDeadline {
         *self.0.at.lock()
     }
 
-    /// Extends the deadline to that of a newer token, if that is later.
+    /// Extends the deadline to that of a newer token, if it is later.
     pub(in crate::http) fn extend(&self, newer: &Self) {
         let newer = newer.at();
         let mut deadline = self.0.at.lock();
         *deadline = newer.max(*deadline);
     }
 
-    /// Puts off the end of the stream for as long as `busy` returns true. Only the first call has an effect.
+    /// Postpones the end of the stream as long as `busy` returns true. Only the first call has an effect.
     pub(in crate::http) fn put_off_while(&self, busy: impl Fn() -> bool + Send + Sync + 'static) {
         let _ = self.0.busy.set(Box::new(busy));
     }
 
-    /// Whether the end of the stream must wait. A response is still on its way for a moment after its call has ended, so the stream
-    /// must be found idle twice in a row.
+    /// Whether the end of the stream must wait. After a call has ended, its response is still on its way for a moment, so the
+    /// stream must be idle twice in a row.
     pub(in crate::http) fn is_put_off(&self) -> bool {
         let Some(is_busy) = self.0.busy.get() else {
             return false;

@@ -21,15 +21,15 @@ use crate::{
 /// The time within which a request must be sent and its response read.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The number of bytes of a response after which reading stops.
+/// The maximum number of bytes to read of a response.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The number of lists of requests that wait for tokens. A fetch for one token wakes only the requests of its list.
+/// The number of lists of waiting requests. A fetch for one token wakes only the requests of its list.
 const LISTS: usize = 64;
 
 /// The HTTP clients for requests to issuers.
 pub(super) enum Clients {
-    /// A client that the user has set.
+    /// The user's client.
     Own(Arc<dyn DynHttpClient>),
     /// Clients per issuer, so that requests to one issuer never wait for connections to another.
     Default(HashMap<String, IssuerClients>),
@@ -37,10 +37,10 @@ pub(super) enum Clients {
 
 /// The HTTP clients for one issuer.
 pub(super) struct IssuerClients {
-    /// The client for URLs of the configuration, which may have any address.
+    /// The client for configured URLs, which may have any address.
     configured: DefaultClient,
-    /// The client for URLs that the issuer's metadata name, which connects only to addresses that the guard accepts. An issuer that
-    /// is asked to introspect tokens may have a name that is no URL, and has no metadata.
+    /// The client for URLs from the issuer's metadata, which connects only to addresses that the guard accepts. `None` for an
+    /// issuer that introspects tokens and whose name is not a URL: it has no metadata.
     discovered: Option<(AddressGuard, DefaultClient)>,
 }
 
@@ -62,7 +62,7 @@ impl IssuerClients {
         }
         let discovered = self.discovered.as_ref();
         let (guard, client) =
-            discovered.ok_or_else(|| Error::internal("the issuer has no address"))?;
+            discovered.ok_or_else(|| Error::internal("the issuer is not a URL"))?;
         guard.check(fetch.request().uri()).await?;
         Ok(client)
     }
@@ -75,16 +75,16 @@ impl Clients {
         Self::Default(clients.collect())
     }
 
-    /// Sends a request, and reads the response.
+    /// Sends a request and reads the response.
     ///
     /// # Errors
-    /// If there is no response: a sentence that says why, for the log.
+    /// The reason, for the log, if there is no response.
     pub(super) async fn fetch(&self, fetch: &Fetch) -> Result<oxmcp_auth::Response, String> {
         let uri = fetch.request().uri();
         match timeout(TIMEOUT, self.exchange(fetch)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(format!("{uri} cannot be asked: {error}")),
-            Err(_) => Err(format!("{uri} has not answered within {TIMEOUT:?}")),
+            Ok(Err(error)) => Err(format!("request to {uri} failed: {error}")),
+            Err(_) => Err(format!("request to {uri} timed out after {TIMEOUT:?}")),
         }
     }
 
@@ -98,7 +98,7 @@ impl Clients {
                 DefaultClient::add_headers(request.headers_mut(), &uri)?;
                 let clients = clients.get(fetch.issuer());
                 let clients =
-                    clients.ok_or_else(|| Error::internal("there is no client for the issuer"))?;
+                    clients.ok_or_else(|| Error::internal("no HTTP client for this issuer"))?;
                 clients.client(fetch).await?
             }
         };
@@ -107,7 +107,7 @@ impl Clients {
         while let Some(chunk) = body.chunk().await? {
             whole.extend_from_slice(&chunk);
             if whole.len() > MAX_BYTES {
-                // A body over the limit is refused by its reader.
+                // The reader of the body rejects it.
                 break;
             }
         }
@@ -115,8 +115,8 @@ impl Clients {
     }
 }
 
-/// The requests that wait for a fetch, in lists by their tokens, because the result of one introspection is irrelevant to most
-/// other requests.
+/// The requests that wait for a fetch, in lists by token, because the result of one introspection is irrelevant to most other
+/// requests.
 pub(super) struct Waiting {
     lists: [Notify; LISTS],
     hasher: RandomState,
@@ -138,7 +138,7 @@ impl Waiting {
         self.lists.get(place).unwrap_or(first)
     }
 
-    /// Wakes all requests to which the result of a fetch may be relevant.
+    /// Wakes all requests for which the result of a fetch may be relevant.
     pub(super) fn wake(&self, fetch: &Fetch, token: &Secret) {
         if fetch.is_of_one_token() {
             return self.list(token).notify_waiters();
@@ -222,8 +222,9 @@ mod tests {
         assert!(response.body().as_ref().len() > MAX_BYTES);
     }
 
+    // Attack: server-side request forgery.
     #[tokio::test]
-    async fn attack_9_keys_are_not_fetched_from_where_their_issuer_is_not() {
+    async fn keys_are_fetched_only_from_issuers_network() {
         let clients = Clients::of([ISSUER].into_iter());
         let refusal = "no public address";
         for (keys, is_refused) in [
@@ -241,8 +242,9 @@ mod tests {
         }
     }
 
+    // Attack: server-side request forgery.
     #[tokio::test]
-    async fn attack_9_keys_are_not_fetched_from_a_name_that_leads_into_this_network() {
+    async fn keys_are_not_fetched_from_private_addresses() {
         // The URL has no IP address: the address is checked when the name is resolved.
         for (issuer, is_refused) in [("https://8.8.8.8", true), (ISSUER, false)] {
             let clients = Clients::of([issuer].into_iter());

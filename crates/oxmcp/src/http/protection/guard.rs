@@ -1,4 +1,4 @@
-//! Guard of an endpoint: the authentication and authorization that a request must pass before it is read.
+//! The guard of an endpoint: the authentication and authorization of a request before it is read.
 
 use std::{
     pin::pin,
@@ -24,17 +24,17 @@ use super::{
 };
 use crate::{http::server::ResponseBody, session::task::spawn, transport::principal::Principal};
 
-/// The time that a request waits in all for fetches: longer than one fetch may take.
+/// The total time that a request waits for fetches, longer than one fetch may take.
 const WAIT: Duration = Duration::from_secs(15);
 
-/// The seconds after which a stream ends at the latest if its token may be revoked earlier, or if the expiry of the token is not
-/// known. The client opens the stream again, and the token is checked again.
+/// The maximum lifetime of a stream, in seconds, if its token may be revoked before it expires, or has no known expiry. The client
+/// then reopens the stream, and the token is checked again.
 pub(super) const RECHECK: u64 = 600;
 
 /// The header of a DPoP proof.
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 
-/// A verifier that the user has set.
+/// The user's verifier.
 pub(super) type Verify =
     Arc<dyn Fn(Secret) -> BoxFuture<'static, Result<VerifiedToken, AuthError>> + Send + Sync>;
 
@@ -46,16 +46,16 @@ pub(in crate::http) struct Guard {
     pub(super) clients: Clients,
     pub(super) is_owned_without_client: bool,
     pub(super) hides_unpermitted: bool,
-    /// The seconds by which streams may outlast their token; `None` if they do not end with it.
+    /// The seconds by which streams may outlive their token; `None` if they do not end with it.
     pub(super) stream_skew: Option<u64>,
-    /// The DPoP proofs that were used.
+    /// The DPoP proofs that have been used.
     pub(super) proofs: ReplayCache,
     pub(super) waiting: Waiting,
 }
 
 pub(super) type Refused = Box<Response<ResponseBody>>;
 
-/// Marks the credentials of a request, whose headers handlers see and may log.
+/// Marks the credentials of a request as sensitive: handlers see its headers and may log them.
 pub(super) fn mark_sensitive(parts: &mut Parts) {
     for name in [header::AUTHORIZATION, DPOP] {
         if let Some(value) = parts.headers.get_mut(name) {
@@ -67,13 +67,13 @@ pub(super) fn mark_sensitive(parts: &mut Parts) {
 /// Logs a refusal, and returns its response.
 pub(super) fn refused(refusal: &Refusal, response: oxmcp_auth::Response) -> Refused {
     if let Some(error) = refusal.error() {
-        tracing::debug!(%error, status = %refusal.status(), "a request was refused");
+        tracing::debug!(%error, status = %refusal.status(), "rejected request");
     }
     Box::new(response.map(|body| ResponseBody::full(body.into_bytes())))
 }
 
 impl Guard {
-    /// Admits a request, and puts its [`Principal`] into its extensions.
+    /// Admits a request, and stores its [`Principal`] in its extensions.
     ///
     /// # Errors
     /// The response that refuses the request.
@@ -87,7 +87,7 @@ impl Guard {
 
     async fn principal(self: &Arc<Self>, parts: &Parts) -> Result<Principal, Refusal> {
         let credentials = Credentials::from_headers(&parts.headers)?;
-        // Most tokens were verified before, and need no further verification.
+        // Most tokens have been verified before.
         let known = self
             .own
             .is_none()
@@ -112,7 +112,7 @@ impl Guard {
     async fn verify(self: &Arc<Self>, token: &Secret) -> Result<Arc<VerifiedToken>, Refusal> {
         if let Some(own) = &self.own {
             let verified = own(token.clone()).await;
-            // Checked after the verification, since the token may have been revoked meanwhile.
+            // Checked after the verification, because the token may have been revoked in the meantime.
             if let Some(refusal) = self.verifier.revocation(token) {
                 return Err(refusal);
             }
@@ -131,13 +131,13 @@ impl Guard {
             }
             if timeout_at(deadline, fetched).await.is_err() {
                 return Err(Refusal::unavailable(AuthError::unavailable(
-                    "the issuer of the token was asked, and nothing has come",
+                    "timed out waiting for the token's issuer",
                 )));
             }
         }
     }
 
-    /// The deadline of the streams of a request, which last longer than the request.
+    /// The deadline of the streams of a request, which outlive the request.
     pub(super) fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
         let skew = self.stream_skew?;
         let token = principal.token()?;
@@ -150,14 +150,14 @@ impl Guard {
         Some(StreamDeadline::after(Duration::from_secs(left)))
     }
 
-    /// Fetches the data that a verification needs, in a task of its own: the request that started it may be dropped meanwhile while
-    /// other requests wait.
+    /// Fetches the data that a verification needs, in its own task: the request that started it may be dropped while other requests
+    /// wait.
     fn fetch(self: &Arc<Self>, request: Fetch, token: Secret) {
         let guard = Arc::clone(self);
         spawn(async move {
             let outcome = guard.clients.fetch(&request).await;
             if let Err(error) = &outcome {
-                tracing::warn!(error, "access tokens cannot be verified");
+                tracing::warn!(error, "failed to verify access tokens");
             }
             guard.verifier.fetched(&request, outcome, now());
             guard.waiting.wake(&request, &token);
@@ -186,7 +186,7 @@ impl Guard {
         refused(refusal, self.resource.answer(refusal))
     }
 
-    /// Refuses a token from now on, even if it is valid.
+    /// Rejects a token from now on, even if it is valid.
     pub(super) fn forget(&self, token: &Secret) {
         self.verifier.forget(token, now());
     }

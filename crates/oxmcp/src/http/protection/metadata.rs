@@ -1,4 +1,4 @@
-//! The metadata of a protected endpoint, which tell clients where to get tokens.
+//! The metadata of a protected endpoint, which tells clients where to get tokens.
 
 use std::{
     convert::Infallible,
@@ -12,12 +12,12 @@ use tower_service::Service;
 use super::protected_resource::ProtectedResource;
 use crate::{debug::opaque_debug, http::server::ResponseBody};
 
-/// The metadata of a [`ProtectedResource`], as a [`tower_service::Service`] to mount at its
-/// [`metadata_paths`](ProtectedResource::metadata_paths). Every web page may read the metadata, because a client needs them before
-/// it has a token.
+/// A [`tower_service::Service`] with the metadata of a [`ProtectedResource`], to mount at its
+/// [`metadata_paths`](ProtectedResource::metadata_paths). Every web page may read the metadata, because a client needs it before it
+/// has a token.
 ///
-/// The service answers at these paths, and at any other with 404, so that it may be the fallback of a router as well. A router has
-/// one fallback: for several protected endpoints of one host, [`and`](Self::and) joins their metadata.
+/// It responds at these paths, and with 404 at any other, so it can also be the fallback of a router. A router has only one
+/// fallback: for several protected endpoints on one host, join their metadata with [`and`](Self::and).
 #[derive(Clone)]
 pub struct ProtectedResourceMetadataService {
     resources: Vec<ProtectedResource>,
@@ -28,8 +28,8 @@ opaque_debug!(ProtectedResourceMetadataService, |it| {
 });
 
 impl ProtectedResourceMetadataService {
-    /// Adds the metadata of another resource of the same host. Then each is at its own path only: at the path of the whole host,
-    /// clients would find the metadata of one resource for another.
+    /// Adds the metadata of another resource on the same host. Each is then served only at its own path: at the path of the whole
+    /// host, clients would find the metadata of one resource for another.
     ///
     /// ```
     /// use oxmcp::{Server, auth::server::TrustedIssuer, http::{ProtectedResource, StreamableHttp}};
@@ -58,8 +58,8 @@ impl ProtectedResourceMetadataService {
 }
 
 impl ProtectedResource {
-    /// The metadata, which tell clients where to get tokens, as a service to mount at its [paths](Self::metadata_paths). An
-    /// endpoint that serves an address by itself needs no other service for them.
+    /// Returns the metadata as a service to mount at its [paths](Self::metadata_paths). It tells clients where to get tokens. An
+    /// endpoint that serves an address by itself serves the metadata already.
     #[must_use]
     pub fn metadata(&self) -> ProtectedResourceMetadataService {
         ProtectedResourceMetadataService {
@@ -67,7 +67,7 @@ impl ProtectedResource {
         }
     }
 
-    /// The response to a request for the metadata. `None` if the request is for something else.
+    /// The response to a request for the metadata. `None` for other requests.
     pub(in crate::http) fn metadata_response(
         &self,
         parts: &Parts,
@@ -75,7 +75,7 @@ impl ProtectedResource {
         self.response_at(parts, usize::MAX)
     }
 
-    /// The response to a request for the metadata at one of the first of their paths.
+    /// The response to a request for the metadata at one of its first `paths` paths.
     fn response_at(&self, parts: &Parts, paths: usize) -> Option<Response<ResponseBody>> {
         let path = parts.uri.path();
         let is_metadata = path.starts_with("/.well-known/")

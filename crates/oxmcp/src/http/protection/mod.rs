@@ -1,14 +1,13 @@
-//! Protection of an endpoint by tokens: access tokens of authorization servers, or tokens of its own.
+//! Protects an endpoint by tokens: access tokens of authorization servers, or its own tokens.
 //!
 //! The decisions are made in `oxmcp-auth`; this module does the I/O and the waiting.
 //!
 //! # Where it is decided
 //!
 //! After `Host` and `Origin`, `Protection::admit` (`protection.rs`) checks the token: the endpoint's own tokens in
-//! `token_authentication.rs`, access tokens in `guard.rs`, by `TokenVerifier` and `ResourceServer` of oxmcp-auth. Once the
-//! message is read, `needed_scopes` (`server/dispatch/scopes.rs`) finds the scopes. Both start in
-//! `http/server/validation/token.rs`. A batch in which one message lacks a scope is refused as a whole with 403. Streams end with
-//! their token: `deadline.rs`.
+//! `token_authentication.rs`, access tokens in `guard.rs`, by `TokenVerifier` and `ResourceServer` of oxmcp-auth. When the message
+//! has been read, `needed_scopes` (`server/dispatch/scopes.rs`) finds the scopes. Both start in `http/server/validation/token.rs`.
+//! A batch in which one message lacks a scope is rejected as a whole with 403. Streams end with their token: `deadline.rs`.
 
 mod deadline;
 mod fetch;
@@ -17,7 +16,7 @@ mod metadata;
 mod protected_resource;
 #[expect(
     clippy::module_inception,
-    reason = "it is the protection itself, and all others are its parts"
+    reason = "it is the protection itself, and the other modules are its parts"
 )]
 mod protection;
 mod token_authentication;

@@ -1,4 +1,4 @@
-//! Settings of a protected endpoint.
+//! The settings of a protected endpoint.
 
 use std::{
     future::Future,
@@ -31,7 +31,7 @@ use crate::{
 /// The seconds by which clocks may differ.
 const CLOCK_SKEW: u64 = 60;
 
-/// The access tokens that an endpoint demands: their issuers, audiences and scopes.
+/// The access tokens that an endpoint requires: their issuers, audiences and scopes.
 ///
 /// ```
 /// use oxmcp::{Server, auth::server::TrustedIssuer, http::{ProtectedResource, StreamableHttp}};
@@ -49,16 +49,16 @@ const CLOCK_SKEW: u64 = 60;
 /// # let _: axum::Router = app;
 /// ```
 ///
-/// A request without a valid token is answered with 401 and a challenge with the URL of the [metadata](Self::metadata), which name
-/// the issuer. Clients need no other configuration. If a token does not suffice for the operation of a request, as by
-/// [`Tool::scopes`](crate::Tool::scopes), the answer is 403 with all scopes that are needed.
+/// A request without a valid token gets 401 and a challenge with the URL of the [metadata](Self::metadata), which names the issuer.
+/// Clients need no other configuration. If a token lacks the scopes of an operation, such as those of
+/// [`Tool::scopes`](crate::Tool::scopes), the response is 403 and names all required scopes.
 ///
-/// Handlers find the caller in [`RequestContext::principal`](crate::RequestContext::principal). Sessions, states of requests and
+/// Handlers find the caller in [`RequestContext::principal`](crate::RequestContext::principal). Sessions, request states and
 /// resumed streams belong to the caller.
 ///
-/// It is a cheap handle: clones are the same resource, and share verified tokens. A wrong setting is reported by
-/// [`check`](Self::check), and by [`StreamableHttp::serve`](crate::http::StreamableHttp::serve); until it is corrected, every
-/// request is refused.
+/// Cloning is cheap, and all clones are the same resource and share verified tokens. [`check`](Self::check) and
+/// [`StreamableHttp::serve`](crate::http::StreamableHttp::serve) report invalid settings; until they are corrected, every request
+/// is rejected.
 ///
 /// See [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
 #[derive(Clone)]
@@ -73,7 +73,7 @@ struct Settings {
     audiences: Vec<String>,
     issuers: Vec<TrustedIssuer>,
     introspection: Option<Introspection>,
-    /// A verifier that the user has set, and the issuers whose tokens it accepts.
+    /// The user's verifier, and the issuers whose tokens it accepts.
     own: Option<(Verify, Vec<String>)>,
     scopes: String,
     supported: String,
@@ -89,8 +89,8 @@ struct Settings {
 }
 
 impl ProtectedResource {
-    /// Creates the resource with this URL: the URL by which clients reach the endpoint, through any proxies. The audience of tokens
-    /// must be this URL. It is never taken from the headers of a request.
+    /// Creates a resource with the endpoint's public URL, as clients reach it through any proxies. Tokens must have this URL as
+    /// their audience. It is never derived from the headers of a request.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -116,24 +116,24 @@ impl ProtectedResource {
         }
     }
 
-    /// Accepts tokens of an issuer that are verified with its keys. May be called for several issuers.
+    /// Accepts tokens of an issuer, verified with the issuer's keys. May be called for several issuers.
     #[must_use]
     pub fn issuer(mut self, issuer: TrustedIssuer) -> Self {
         self.set().issuers.push(issuer);
         self
     }
 
-    /// Introspects tokens that are from none of the issuers of [`issuer`](Self::issuer): for opaque tokens, which only their issuer
-    /// can read.
+    /// Introspects tokens that are not from an issuer set with [`issuer`](Self::issuer), such as opaque tokens, which only their
+    /// issuer can read.
     #[must_use]
     pub fn introspection(mut self, introspection: Introspection) -> Self {
         self.set().introspection = Some(introspection);
         self
     }
 
-    /// Verifies tokens with a function instead, which does its own caching. `issuers` are named in the metadata.
+    /// Verifies tokens with your own function instead. Its results are not cached. The metadata names the `issuers`.
     ///
-    /// The function must check that a token is for this resource, and has not expired. The message of its error is sent to the
+    /// The function must check that a token is for this resource and has not expired. The message of its error is sent to the
     /// client.
     ///
     /// ```
@@ -162,28 +162,29 @@ impl ProtectedResource {
         self
     }
 
-    /// Accepts tokens for this audience, too, besides those for the URL: some issuers choose the names of resources freely.
+    /// Also accepts tokens for this audience. Some issuers name resources freely, not by URL.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.set().audiences.push(audience.into());
         self
     }
 
-    /// The scopes that every request needs, separated by spaces. Clients ask for these first.
+    /// Sets the scopes that every request needs, separated by spaces. Clients ask for these first.
     #[must_use]
     pub fn scopes(mut self, scopes: &str) -> Self {
         scopes.clone_into(&mut self.set().scopes);
         self
     }
 
-    /// All scopes of the resource, separated by spaces, for the metadata: for resources with scopes that only some operations need.
+    /// Sets all scopes of the resource for the metadata, separated by spaces. For resources where only some operations need certain
+    /// scopes.
     #[must_use]
     pub fn scopes_supported(mut self, scopes: &str) -> Self {
         scopes.clone_into(&mut self.set().supported);
         self
     }
 
-    /// Declares that a scope implies others, separated by spaces, and the scopes that these imply.
+    /// Declares that a scope implies others, separated by spaces, and everything that those imply.
     #[must_use]
     pub fn scope_implies(mut self, scope: &str, implied: &str) -> Self {
         let settings = self.set();
@@ -192,15 +193,15 @@ impl ProtectedResource {
         self
     }
 
-    /// The seconds by which clocks may differ, 60 by default.
+    /// Sets the seconds by which clocks may differ, 60 by default.
     #[must_use]
     pub fn clock_skew(mut self, seconds: u64) -> Self {
         self.set().clock_skew = seconds;
         self
     }
 
-    /// Accepts tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)), too, which are useless if they are
-    /// stolen. A proof can be used once on each node.
+    /// Also accepts tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)), which are useless to a thief.
+    /// A proof can be used once on each node.
     #[must_use]
     pub fn dpop(mut self, proofs: ProofVerifier) -> Self {
         self.set().dpop = Some((proofs, false));
@@ -214,56 +215,55 @@ impl ProtectedResource {
         self
     }
 
-    /// The name of the resource for display, in the metadata.
+    /// Sets the display name of the resource in the metadata.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.set().name = Some(name.into());
         self
     }
 
-    /// The URL of a page for developers, in the metadata.
+    /// Sets the URL of a page for developers in the metadata.
     #[must_use]
     pub fn documentation(mut self, url: impl Into<String>) -> Self {
         self.set().documentation = Some(url.into());
         self
     }
 
-    /// Lets a user reach with every client what the user has created with another: for servers whose users register a new client
-    /// with each login.
+    /// Lets a user access, with any client, data that the user created with another client. For servers whose users register a new
+    /// client with each login.
     #[must_use]
     pub fn owner_without_client(mut self) -> Self {
         self.set().is_owned_without_client = true;
         self
     }
 
-    /// Shows callers only the items that their tokens permit: listings omit items that need more scopes, and are private; a request
-    /// for such an item is answered as if the item did not exist. By default listings contain everything and a refused call names
-    /// the scopes that it needs, so that clients can ask for them; with this setting clients must know the scopes from elsewhere,
-    /// such as from [`scopes_supported`](Self::scopes_supported).
+    /// Shows callers only the items that their tokens permit. Listings omit items that need more scopes, and are private; a request
+    /// for such an item is answered as if the item did not exist. By default listings contain everything, and a rejected call names
+    /// the scopes that it needs, so that clients can ask for them. With this setting clients must learn the scopes elsewhere, such
+    /// as from [`scopes_supported`](Self::scopes_supported).
     ///
-    /// Over the transport of 2024-11-05 the token of the POST request of a message counts, and not the token that opened the
-    /// stream.
+    /// Over the 2024-11-05 transport, the token of the POST request counts, not the token that opened the stream.
     #[must_use]
     pub fn hide_unpermitted(mut self) -> Self {
         self.set().hides_unpermitted = true;
         self
     }
 
-    /// Lets streams outlast the token that opened them. By default the streams that clients listen to end with the token, and
-    /// clients open them again with a new token; calls are never cut off, and a stream of 2024-11-05 waits for calls in flight. If
-    /// a token was introspected, or has no expiry, its streams end after 10 minutes at most, so that the token is checked again.
-    /// This setting is for servers whose clients cannot open streams again.
+    /// Lets streams outlive the token that opened them, for clients that cannot reopen streams. By default the streams that clients
+    /// listen to end with the token, and clients reopen them with a new token. Calls are never cut off, and a 2024-11-05 stream
+    /// waits for calls in flight. If a token was introspected or has no expiry, its streams end after at most 10 minutes, so that
+    /// the token is checked again.
     #[must_use]
     pub fn keep_streams(mut self) -> Self {
         self.set().keeps_streams = true;
         self
     }
 
-    /// Sends requests to issuers with this client, in place of the default one, which connects with the settings of the system.
+    /// Sets the HTTP client for requests to issuers. The default client uses the system's settings.
     ///
-    /// URLs that an issuer's metadata name must not lead into the network of this machine, and the default client connects only to
-    /// addresses that were checked. Your client connects freely: only the spelling of such a URL is checked, which must be https.
-    /// The same applies to a proxy that the system configures.
+    /// URLs from an issuer's metadata must not lead into this machine's network, and the default client connects only to checked
+    /// addresses. Your own client connects freely: of such a URL, only the text is checked, which must be https. The same applies
+    /// to a proxy from the system's settings.
     #[must_use]
     pub fn http_client(mut self, client: impl HttpClient) -> Self {
         self.set().client = Some(Arc::new(client));
@@ -278,13 +278,13 @@ impl ProtectedResource {
     /// Checks the settings.
     ///
     /// # Errors
-    /// If a setting is wrong, says which: a URL that is not https (http is for loopback), no issuer, an issuer that is there twice.
+    /// If a setting is invalid: a URL that is not https (http is allowed for loopback), no issuer, or a duplicate issuer.
     pub fn check(&self) -> Result<()> {
         self.guard().map(drop)
     }
 
-    /// The paths at which clients look for the metadata: the path that the challenges name, and that of the whole host, which is
-    /// right only if the host has no other protected resource.
+    /// Returns the paths at which clients look for the metadata: the path that challenges name, and the path for the whole host.
+    /// Use the latter only if the host has no other protected resource.
     ///
     /// ```
     /// use oxmcp::http::ProtectedResource;
@@ -302,8 +302,8 @@ impl ProtectedResource {
         uris.map(|uri| uri.path().to_owned()).collect()
     }
 
-    /// Refuses a token from now on, even if it is valid: for a program that has learnt that the token was revoked. Other nodes are
-    /// not told, and open streams go on until they would end anyway: with the token, or after 10 minutes.
+    /// Rejects a token from now on, even if it is valid. Call it when you learn that the token was revoked. Other nodes are not
+    /// notified, and open streams continue until they would end anyway: with the token, or after 10 minutes.
     ///
     /// # Errors
     /// If a setting is wrong.
@@ -312,10 +312,10 @@ impl ProtectedResource {
         Ok(())
     }
 
-    /// Checks that messages may be posted to this path or URL, when the stream comes from the URL of the resource.
+    /// Checks that clients may post messages to this path or URL, with the stream at the URL of the resource.
     ///
     /// # Errors
-    /// If DPoP proofs are accepted, which are for the URL of the resource, and messages are posted to another URL.
+    /// If DPoP is enabled and messages are posted to another URL: proofs are for the URL of the resource.
     pub(in crate::http) fn check_messages(&self, uri: &str) -> Result<()> {
         let url = &self.settings.url;
         let path = |url: &str| url.parse().map(|it: Uri| it.path().to_owned()).ok();
@@ -327,11 +327,11 @@ impl ProtectedResource {
             return Ok(());
         }
         Err(Error::misuse(format!(
-            "messages are posted to {uri}, and proofs (DPoP) are for {url} alone: let clients post there (LegacySse::messages)"
+            "messages are posted to {uri}, but DPoP proofs are only valid for {url}: set `LegacySse::messages` to it"
         )))
     }
 
-    /// Makes DPoP nonces with the keys that all nodes share, unless keys were given for that.
+    /// Makes DPoP nonces with the keys that all nodes share, unless nonce keys were set.
     pub(in crate::http) fn share_nonces(&self, keys: &SharedKeys) {
         let proofs = self.settings.dpop.as_ref().map(|(proofs, _)| proofs);
         if let Some(nonces) = proofs.and_then(ProofVerifier::nonce_keys) {
@@ -348,7 +348,7 @@ impl ProtectedResource {
             .map(String::as_str)
     }
 
-    /// Whether no token can have these scopes, by [`scopes_supported`](Self::scopes_supported).
+    /// Whether no token can have these scopes, according to [`scopes_supported`](Self::scopes_supported).
     pub(in crate::http) fn lacks(&self, needed: &ScopeSet) -> bool {
         let settings = &self.settings;
         let supported = ScopeSet::parse(&settings.supported);
@@ -366,7 +366,7 @@ impl ProtectedResource {
             .get_or_init(|| self.settings.guard().map(Arc::new));
         guard
             .as_ref()
-            .map_err(|error| Error::misuse(format!("the endpoint cannot be protected: {error}")))
+            .map_err(|error| Error::misuse(format!("invalid protection settings: {error}")))
     }
 
     /// The deadline of a stream that an admitted request opens, or keeps open.

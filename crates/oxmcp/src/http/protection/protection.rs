@@ -1,4 +1,4 @@
-//! Protection of an endpoint: by access tokens of authorization servers, or by tokens of its own.
+//! The protection of an endpoint, by access tokens of authorization servers or by its own tokens.
 
 use http::request::Parts;
 use oxmcp_auth::ScopeSet;
@@ -15,19 +15,19 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The authentication that an endpoint demands.
+/// The authentication that an endpoint requires.
 #[derive(Clone)]
 pub(in crate::http) enum Protection {
     /// By access tokens of authorization servers.
     Resource(ProtectedResource),
-    /// By tokens of the endpoint's own.
+    /// By the endpoint's own tokens.
     Tokens(TokenAuthentication),
     /// Both were set, which is an error.
     Both,
 }
 
 impl Protection {
-    /// Sets the protection of an endpoint, in place of an earlier one of the same kind.
+    /// Sets the protection of an endpoint, replacing an earlier one of the same kind.
     pub(in crate::http) fn set(self, protection: &mut Option<Self>) {
         *protection = Some(match (protection.take(), self) {
             (None | Some(Self::Resource(_)), new @ Self::Resource(_))
@@ -39,19 +39,19 @@ impl Protection {
     /// Checks the settings.
     ///
     /// # Errors
-    /// If a setting is wrong, or both kinds were set.
+    /// If a setting is invalid, or both kinds were set.
     pub(in crate::http) fn check(&self) -> Result<()> {
         match self {
             Self::Resource(resource) => resource.check(),
             Self::Tokens(_) => Ok(()),
             Self::Both => Err(Error::misuse(
-                "the endpoint has both `protect` and `authenticate`: use `protect` for access tokens of an authorization server, \
-                 or `authenticate` for tokens of your own",
+                "both `protect` and `authenticate` are set: use `protect` for access tokens of an authorization server, or \
+                 `authenticate` for your own tokens",
             )),
         }
     }
 
-    /// The resource whose access tokens are demanded.
+    /// The resource whose access tokens are required.
     pub(in crate::http) fn resource(&self) -> Option<&ProtectedResource> {
         match self {
             Self::Resource(resource) => Some(resource),
@@ -59,7 +59,7 @@ impl Protection {
         }
     }
 
-    /// Admits a request whose endpoint is [checked](Self::check), and puts its [`Principal`] into its extensions.
+    /// Admits a request of a [checked](Self::check) endpoint, and stores its [`Principal`] in its extensions.
     ///
     /// # Errors
     /// The response that refuses the request.
@@ -98,15 +98,15 @@ impl Protection {
         }
     }
 
-    /// Warns of features that no caller of an endpoint can use, because no caller can have their scopes. The callers of an endpoint
-    /// without protection have scopes only if a middleware in front of it sets them.
+    /// Warns about features that no caller can use, because no caller can have their scopes. Without protection, callers have
+    /// scopes only if a middleware in front of the endpoint sets them.
     pub(in crate::http) fn warn_of_scopes(protection: Option<&Self>, features: &Features) {
         let lacks = |scopes: &ScopeSet| match protection {
             None => true,
             Some(protection) => protection.resource().is_some_and(|it| it.lacks(scopes)),
         };
         for (kind, name, scopes) in features.scopes().filter(|(.., scopes)| lacks(scopes)) {
-            tracing::warn!(kind, name, %scopes, "no caller can have the scopes of this feature");
+            tracing::warn!(kind, name, %scopes, "feature requires scopes that no caller can have");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Authentication of an endpoint by bearer tokens of its own, without an issuer and without metadata.
+//! Authentication by the endpoint's own bearer tokens, without an issuer or metadata.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::transport::principal::Principal;
 type Authenticate =
     Arc<dyn Fn(Secret) -> BoxFuture<'static, Result<Principal, Refusal>> + Send + Sync>;
 
-/// The function of the user that finds the caller of a token.
+/// The user's function that finds the caller of a token.
 #[derive(Clone)]
 pub(in crate::http) struct TokenAuthentication(Authenticate);
 
@@ -31,7 +31,7 @@ impl TokenAuthentication {
         Self(Arc::new(move |token| Box::pin(authenticate(token))))
     }
 
-    /// Admits a request, and puts its [`Principal`] into its extensions.
+    /// Admits a request, and stores its [`Principal`] in its extensions.
     ///
     /// # Errors
     /// The response that refuses the request.
@@ -47,7 +47,7 @@ impl TokenAuthentication {
         (self.0)(Credentials::own_token(&parts.headers)?).await
     }
 
-    /// The deadline of a stream, after which its client opens it again, so that a token that was revoked does not keep it open.
+    /// The deadline of a stream. Its client then reopens it, so that a revoked token does not keep it open.
     pub(super) fn deadline() -> StreamDeadline {
         StreamDeadline::after(Duration::from_secs(RECHECK))
     }
@@ -71,7 +71,7 @@ pub(in crate::http) fn check_scopes(
     Err(refuse(&refusal, Some(&missing)))
 }
 
-/// The response of a refusal. A 401 has the plain challenge, since there is no metadata to find a token with.
+/// The response of a refusal. A 401 has the plain challenge, because there is no metadata that leads to a token.
 fn refuse(refusal: &Refusal, missing: Option<&ScopeSet>) -> Refused {
     let mut challenge = Challenge::bearer();
     match (refusal.status(), refusal.code()) {

@@ -1,4 +1,4 @@
-//! Caller of a request, and the head of the HTTP request, which handlers can read.
+//! The caller of a request, and the head of its HTTP request, which handlers can read.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -19,14 +19,14 @@ use crate::session::{
 };
 
 impl RequestContext {
-    /// The HTTP request that carried this request: its headers, and in its extensions the data that middleware in front of the
-    /// endpoint has added. `None` over any other transport. Over the transport of 2024-11-05 it is the request that opened the
-    /// stream; [`principal`](Self::principal) is the caller of the request that carried the message.
+    /// Returns the HTTP request that carried this request: its headers, and its extensions with data from middleware in front of
+    /// the endpoint. Returns `None` over other transports. Over the 2024-11-05 transport it is the request that opened the stream,
+    /// but [`principal`](Self::principal) is the caller who posted the message.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Tool};
     ///
-    /// let tool = Tool::new("browser", "Say what is calling", |cx: RequestContext| async move {
+    /// let tool = Tool::new("browser", "Name the calling program", |cx: RequestContext| async move {
     ///     let agent = cx.http_request().and_then(|request| request.headers.get("user-agent"));
     ///     agent.and_then(|agent| agent.to_str().ok()).unwrap_or("unknown").to_owned()
     /// });
@@ -39,13 +39,13 @@ impl RequestContext {
         request.downcast_ref().or_else(detached)
     }
 
-    /// Ends the response stream of this request before there is a response, and tells the client when to reconnect for it: for
-    /// handlers that take minutes, on platforms where connections are costly or short-lived. The handler goes on, and its messages
-    /// are stored for the client.
+    /// Ends the response stream of this request before the response is ready, and tells the client when to reconnect for it. For
+    /// handlers that run for minutes, on platforms where connections are costly or short-lived. The handler continues, and its
+    /// messages are stored for the client.
     ///
-    /// This is possible in sessions of revision 2025-11-25 over HTTP whose endpoint has an event store. Otherwise it does nothing,
-    /// so handlers may call it anywhere.
-    /// See [polling](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server).
+    /// This works in sessions of revision 2025-11-25 over HTTP if the endpoint has an event store. Otherwise it does nothing, so
+    /// handlers may call it anywhere. See
+    /// [polling](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server).
     ///
     /// ```
     /// use std::time::Duration;
@@ -78,8 +78,8 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
     }
 }
 
-/// The caller of a request that begins a subscription or another lasting operation, which keeps it: the caller counts in the
-/// budget.
+/// The caller of a request that starts a subscription or another lasting operation. The operation keeps the caller, so it counts
+/// against the budget.
 pub(super) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
@@ -89,8 +89,8 @@ pub(super) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
     }
 }
 
-/// The trace context of the HTTP request. Repeated headers are joined into one list; only `traceparent` is no list, so a repeated
-/// one is invalid.
+/// The trace context of the HTTP request. Repeated headers are joined into one list. `traceparent` is not a list, so a repeated one
+/// is invalid.
 fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
     if !propagator::is_set() {
         return None;
@@ -104,20 +104,20 @@ fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
     (!context.is_empty()).then(|| Box::new(context))
 }
 
-/// The head of a request in little memory of its own, for lasting operations such as subscriptions. The head from hyper shares a
-/// buffer with everything that was read at once, and would keep that buffer; few handlers ask for the head again.
+/// A compact copy of a request's head, for lasting operations such as subscriptions. The head from hyper shares a buffer with
+/// everything that was read together, and would keep that buffer alive. Few handlers ask for the head again.
 pub(super) struct DetachedHead {
     method: Method,
     version: Version,
     extensions: Extensions,
-    /// The URI and the headers as lines, none of which can contain a newline.
+    /// The URI and the headers, as lines. None of them can contain a newline.
     lines: Box<[u8]>,
-    /// The original head, restored when a handler first asks for it.
+    /// The restored head, once a handler has asked for it.
     parts: OnceLock<Box<Parts>>,
     _charge: Charge,
 }
 
-/// The first byte of the line of a header, which says whether the header is sensitive.
+/// The first byte of a header line: whether the header is sensitive.
 const PLAIN: u8 = b'-';
 const SENSITIVE: u8 = b'!';
 
@@ -146,7 +146,7 @@ impl DetachedHead {
             method: parts.method.clone(),
             version: parts.version,
             extensions: parts.extensions.clone(),
-            // Once for the lines, and once for the head that handlers read.
+            // Counted twice: for the lines, and for the head that handlers read.
             _charge: budget.charge(lines.len() * 2),
             lines: lines.into(),
             parts: OnceLock::new(),
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_detached_head_is_the_same_and_shares_no_memory() {
+    fn detached_head_is_equal_and_shares_no_memory() {
         let read = Bytes::from(b"/mcp?x=1 value".to_vec());
         let mut value = HeaderValue::from_maybe_shared(read.slice(9..)).unwrap();
         value.set_sensitive(true);

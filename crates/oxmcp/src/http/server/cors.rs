@@ -1,4 +1,4 @@
-//! CORS: headers that let pages of listed origins read the responses in browsers, and answers to preflight requests.
+//! CORS: the headers that let web pages of listed origins read responses, and the answers to preflight requests.
 //!
 //! See [the protocol](https://fetch.spec.whatwg.org/#http-cors-protocol).
 
@@ -11,10 +11,10 @@ use crate::http::server::{
 
 /// The methods of an endpoint.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
-/// The headers of responses that clients need, in addition to those that every page can read.
+/// The response headers that clients need beyond those that every page can read.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce");
-/// The seconds for which a browser may cache the result of a preflight: no browser uses more than two hours.
+/// The seconds for which a browser may cache a preflight result. No browser uses more than two hours.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 const VARY: HeaderValue = HeaderValue::from_static("Origin");
 const VARY_OF_PREFLIGHT: HeaderValue = HeaderValue::from_static(
@@ -26,8 +26,7 @@ const VARY_OF_PREFLIGHT: HeaderValue = HeaderValue::from_static(
 pub(super) struct Cors(HeaderValue);
 
 impl Cors {
-    /// Returns `None` for a request that does not come from a page, as most do not, and for a request of a page whose origin is not
-    /// listed.
+    /// Returns `None` if the request does not come from a web page, or if the page's origin is not listed.
     pub(super) fn of(policy: &Policy, parts: &Parts) -> Option<Self> {
         let origin = parts.headers.get(header::ORIGIN)?;
         let is_listed = policy.lists_origin(origin.to_str().ok()?);
@@ -35,9 +34,9 @@ impl Cors {
         is_allowed.then(|| Self(origin.clone()))
     }
 
-    /// The response to a preflight request. `None` if the request is no preflight.
+    /// The response to a preflight request. `None` if it is another request.
     ///
-    /// Pages may send any header: the headers that repeat arguments have names that tools choose.
+    /// Pages may send any header, because tools choose the names of the headers that mirror arguments.
     pub(super) fn preflight(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
         let asks = parts.method == Method::OPTIONS
             && parts
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_preflight_of_a_listed_origin_is_answered() {
+    async fn preflight_from_a_listed_origin_is_answered() {
         for (status, headers) in headers("OPTIONS", APP, true).await {
             assert_eq!(status, StatusCode::NO_CONTENT);
             assert_eq!(headers["access-control-allow-origin"], APP);
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_of_a_listed_origin_may_read_what_is_refused_too() {
+    async fn listed_origin_may_read_refusals_too() {
         for (status, headers) in headers("PUT", APP, false).await {
             assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
             assert_eq!(headers["access-control-allow-origin"], APP);
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_of_other_origins_learn_nothing() {
+    async fn unlisted_origins_learn_nothing() {
         for origin in ["https://evil.example", "null", "http://localhost:3000"] {
             for (status, headers) in headers("OPTIONS", origin, true).await {
                 assert_eq!(status, StatusCode::FORBIDDEN);

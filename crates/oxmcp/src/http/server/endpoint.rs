@@ -1,4 +1,4 @@
-//! Streamable HTTP endpoint: one URL for every revision, with its settings and its state.
+//! The Streamable HTTP endpoint: one URL for every revision, its settings and its state.
 
 use std::{
     fmt,
@@ -52,22 +52,22 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// An endpoint that serves clients of every revision under one URL: sessions and stateless requests side by side.
+/// A Streamable HTTP endpoint: serves clients of every revision under one URL, with sessions and without.
 ///
-/// It is a [`tower_service::Service`], which mounts in axum, hyper and everything that supports tower, under any path; or it serves
-/// an address by itself. It is a cheap handle: clones are the same endpoint.
+/// It is a [`tower_service::Service`] that you mount in axum, hyper or any other tower framework, under any path. Without a
+/// framework, call [`serve`](Self::serve). Cloning is cheap, and all clones are the same endpoint.
 ///
-/// - A modern request (2026-07-28) is answered on its own, as JSON, or as a stream of events if the handler sends a message before
-///   it returns. A client that disconnects cancels the request.
-/// - `initialize` opens a session, which lasts until the client ends it, the session is idle for too long, or the endpoint closes.
-///   Messages of a handler go into the stream of its request, all other messages into the stream that the client opens with GET.
-///   Broken streams are resumed.
-/// - A GET without a session whose `Accept` names `text/event-stream` opens a session of the transport of 2024-11-05, as
-///   [`LegacySse`] does at an address of its own. Browsers, probes and health checks, which accept anything, get 405.
+/// - A modern request (2026-07-28) is stateless. The response is JSON, or an event stream if the handler sends a message before it
+///   returns. Disconnecting cancels the request.
+/// - `initialize` opens a session, which lasts until the client ends it, it exceeds its idle timeout, or the endpoint closes.
+///   Messages that a handler sends go into the stream of its request, all others into the stream that the client opens with GET.
+///   Clients can resume broken streams.
+/// - A GET without a session whose `Accept` names `text/event-stream` opens a session of the 2024-11-05 transport, like a separate
+///   [`LegacySse`] endpoint. Browsers, probes and health checks, which accept anything, get 405.
 ///
-/// By default it answers only requests whose `Host` is a name of this machine, and refuses pages from elsewhere, because any web
-/// page in a browser on this machine can reach its local ports. Programs elsewhere are kept out by the address that the endpoint
-/// listens on. See [`allowed_hosts`](Self::allowed_hosts) for deployment.
+/// By default it accepts only requests whose `Host` is a loopback name, and rejects cross-origin requests: otherwise any web page
+/// in a browser on this machine could call it. To keep out other machines, listen on a loopback address. For deployment, set
+/// [`allowed_hosts`](Self::allowed_hosts).
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool, http::StreamableHttp};
@@ -90,7 +90,7 @@ pub struct StreamableHttp {
     pub(super) state: Arc<State>,
 }
 
-/// The settings, which are fixed before the first request.
+/// The settings, which do not change after the first request.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) choose: Choose,
@@ -103,18 +103,18 @@ pub(super) struct Settings {
     pub(super) bus: Option<Arc<dyn AnyBus>>,
     /// The cluster that the endpoint belongs to.
     pub(super) cluster: Option<Arc<AnyCluster>>,
-    /// The function that makes the ids of sessions; `None` if the ids are random.
+    /// The function that makes session IDs; `None` if they are random.
     pub(super) session_ids: Option<SessionIds>,
-    /// Whether each answer is one message, and there are no streams.
+    /// Whether each response is one JSON message, without streams.
     pub(super) json_only: bool,
-    /// Whether there are no sessions, and each legacy request is served by itself.
+    /// Whether legacy requests are served without sessions, each by itself.
     pub(super) stateless: bool,
     /// The paths of the health checks.
     pub(super) liveness_path: Option<String>,
     pub(super) readiness_path: Option<String>,
     /// Whether the endpoint is not ready while a store fails.
     strict_readiness: bool,
-    /// The tokens that the endpoint demands.
+    /// The token authentication that the endpoint requires.
     #[cfg(feature = "auth")]
     pub(super) protection: Option<Protection>,
 }
@@ -123,35 +123,34 @@ type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
 
 /// The state that all clones share.
 pub(super) struct State {
-    /// The budget of the bytes that are held for clients.
+    /// The budget for bytes buffered for clients.
     pub(super) budget: Arc<Budget>,
     pub(super) sessions: Sessions,
-    /// The sessions of clients that support only the transport of 2024-11-05.
+    /// The sessions of clients that support only the 2024-11-05 transport.
     pub(super) sse: Arc<SseSessions>,
-    /// The streams that clients have opened with GET.
+    /// The streams that clients opened with GET.
     pub(super) streams: TaskTracker,
     /// The requests in flight.
     pub(super) open: TaskTracker,
-    /// Messages of clients that other nodes wait for.
+    /// Client messages that other nodes are waiting for.
     pub(super) undelivered: Undelivered,
-    /// Set once the endpoint closes. Requests are served as before, but connections and streams end.
+    /// Set when the endpoint starts to close. Requests are served as before, but connections and streams end.
     pub(super) closing: Latch,
-    /// The deadline of requests that were in flight when the endpoint began to close.
+    /// The deadline of requests that were in flight when the endpoint started to close.
     drain_ends: OnceLock<Instant>,
-    /// Set once the drain is over, and sessions end at once.
+    /// Set when the drain is over and sessions end immediately.
     pub(super) drained: Latch,
     health: Arc<HealthState>,
 }
 
 impl StreamableHttp {
-    /// Creates an endpoint that serves the [`Server`] that `choose` returns. If it returns `None`, the request is answered with
-    /// 400.
+    /// Creates an endpoint that serves the [`Server`] that `choose` returns. If `choose` returns `None`, the response is 400.
     ///
-    /// `choose` is called for each modern request, and once for each session. Most return a clone of one server; `choose` may also
-    /// look at the request to serve another server to each customer. Then all requests of a client must be given the same server,
-    /// because a server notifies only its own clients of changes.
+    /// `choose` is called for each modern request, and once for each session. Usually it returns a clone of one server. It can also
+    /// select a server by the request, for example one per customer. It must then return the same server for all requests of a
+    /// client, because a server notifies only its own clients of changes.
     ///
-    /// A misconfigured server answers no request; [`Server::check`] reports errors before requests are served.
+    /// If the server is misconfigured, every request fails with 500. Call [`Server::check`] to find errors before you serve.
     pub fn new<S: Into<Option<Server>>>(
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
@@ -178,7 +177,7 @@ impl StreamableHttp {
         }
     }
 
-    /// The limits of the endpoint: of bodies, sessions and streams. The limits within a session are those of the
+    /// Sets the limits of the endpoint, for bodies, sessions and streams. The limits within a session are those of the
     /// [server](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -187,59 +186,58 @@ impl StreamableHttp {
         self
     }
 
-    /// The hosts under which clients may reach the endpoint, in place of the loopback ones: `example.com` for any port,
-    /// `example.com:8443`, or `*` for any host, if a proxy in front of the endpoint has checked it. Requests with another `Host`
-    /// are refused with 403.
+    /// Sets the hosts that requests may name in `Host`, instead of the loopback names: `example.com` for any port,
+    /// `example.com:8443`, or `*` for any host. Use `*` only behind a proxy that checks `Host`. Requests with another `Host` get
+    /// 403.
     #[must_use]
     pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set().policy.allow_hosts(hosts);
         self
     }
 
-    /// The origins of the web pages that may use the endpoint, in place of those on this machine: `https://example.com`, or `*` for
-    /// any origin. Requests with another `Origin` are refused with 403; those without `Origin` come from no web page.
+    /// Sets the origins whose web pages may call the endpoint, instead of loopback origins: `https://example.com`, or `*` for any
+    /// origin. Requests with another `Origin` get 403. Requests without `Origin` do not come from a web page, and are accepted.
     ///
-    /// Browsers are told about the origins ([CORS](https://fetch.spec.whatwg.org/#http-cors-protocol)): the endpoint answers their
-    /// preflight requests, and only pages of the origins that are listed here may read responses, with `Mcp-Session-Id` and
-    /// `WWW-Authenticate`. `*` lists no origin: to let pages of any origin read responses, set the headers in front of the
-    /// endpoint. Authentication in front of the endpoint must let `OPTIONS` through, since a preflight request has no token.
+    /// For [CORS](https://fetch.spec.whatwg.org/#http-cors-protocol), the endpoint answers preflight requests, and lets pages of
+    /// the listed origins read responses, including `Mcp-Session-Id` and `WWW-Authenticate`. `*` does not list any origin: to let
+    /// pages of any origin read responses, add the CORS headers in front of the endpoint. Authentication in front of the endpoint
+    /// must let `OPTIONS` through, because a preflight request has no token.
     #[must_use]
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.set().policy.allow_origins(origins);
         self
     }
 
-    /// The store of the events of sessions, so that a broken stream can be resumed. By default events are stored in memory, within
-    /// a bound.
+    /// Sets the store for the events of sessions, from which broken streams are resumed. The default is a bounded store in memory.
     #[must_use]
     pub fn event_store(mut self, store: impl EventStore) -> Self {
         self.set().events = Some(any_event_store(store));
         self
     }
 
-    /// Stores no events: broken streams are not resumed.
+    /// Disables the event store: broken streams cannot be resumed.
     #[must_use]
     pub fn without_event_store(mut self) -> Self {
         self.set().events = None;
         self
     }
 
-    /// The store of the sessions' state, so that other nodes can continue them, and this node after a restart. If the nodes also
-    /// share an event store, the change of nodes is invisible to a client: its streams go on at any node, and end with an error if
-    /// the node that writes them is gone. By default sessions are not stored, and end with the endpoint.
+    /// Sets the store for session state, from which other nodes, or this node after a restart, continue sessions. If the nodes also
+    /// share an event store, clients do not notice that they changed nodes: their streams continue on any node, and end with an
+    /// error if the node that writes them is gone. By default sessions are not stored, and end with the endpoint.
     #[must_use]
     pub fn session_store(mut self, store: impl SessionStore) -> Self {
         self.set().sessions = Some(any_session_store(store));
         self
     }
 
-    /// The bus between the nodes.
+    /// Sets the bus between the nodes.
     ///
-    /// - Changes: if a list or a resource changes on one node, the clients of all nodes are notified, in every revision and over
-    ///   every transport of the servers that are served here. See [`Server::bus`], which this calls for each of them.
-    /// - Sessions, if nodes share a [session store](Self::session_store): that a session has ended or changed, or that its client
-    ///   has cancelled a call on another node. Without a bus a node detects the first two by itself, but late: it checks at
-    ///   intervals of a 64th of [`HttpLimits::session_idle`](crate::HttpLimits).
+    /// - Changes: when a list or a resource changes on one node, the clients of all nodes are notified, in every revision and over
+    ///   every transport of the servers that are served here. This calls [`Server::bus`] for each of them.
+    /// - Sessions, if nodes share a [session store](Self::session_store): nodes learn that a session ended or changed, or that its
+    ///   client cancelled a call on another node. Without a bus, a node detects only the first two, and later: it checks at
+    ///   intervals of 1/64 of [`HttpLimits::session_idle`](crate::HttpLimits).
     #[must_use]
     pub fn bus(self, bus: impl Bus) -> Self {
         self.with_bus(any_bus(bus))
@@ -258,17 +256,18 @@ impl StreamableHttp {
         self
     }
 
-    /// Makes the endpoint one of several nodes, which share the contents of the cluster: sessions, the events of their streams,
-    /// tasks, a bus, and keys. A client can then go on at any node. This is [`session_store`](Self::session_store),
-    /// [`event_store`](Self::event_store) and [`bus`](Self::bus) in one; stores that are set afterwards take precedence.
+    /// Makes the endpoint a node of a cluster, whose nodes share sessions, the events of their streams, tasks, a bus and keys.
+    /// Clients can then use any node. This combines [`session_store`](Self::session_store), [`event_store`](Self::event_store) and
+    /// [`bus`](Self::bus); stores that are set later take precedence.
     ///
-    /// The server gets the keys for `requestState`, unless it has [keys of its own](Server::state_keys), and the store for its
-    /// tasks, if they are [in memory](crate::tasks::Tasks::in_memory); and nonces of DPoP are made with the keys if they would be
-    /// [random](crate::auth::dpop::NonceKeys::random) otherwise. A server of another name cannot use the same prefix and keys:
-    /// [`serve`](Self::serve) fails, and requests to a mounted endpoint are answered with 500. The log warns if the server is [protected](Self::protect) on
-    /// another node under another URL or for other audiences. All nodes also need the same tools and limits, which are not compared.
+    /// The server uses the cluster's keys for `requestState`, unless [its own keys](Server::state_keys) are set, and the cluster's
+    /// store for its tasks, if they are [in memory](crate::tasks::Tasks::in_memory). DPoP nonces are made with the keys, unless
+    /// nonce keys other than [random](crate::auth::dpop::NonceKeys::random) ones are set. A server with another name cannot use the
+    /// same prefix and keys: [`serve`](Self::serve) fails, and requests to a mounted endpoint get 500. A warning is logged if
+    /// another node [protects](Self::protect) the server under another URL or for other audiences. All nodes also need the same
+    /// tools and limits, which are not compared.
     ///
-    /// Without keys the endpoint serves nothing, and the error of [`serve`](Self::serve) says how to make one.
+    /// Without keys, [`serve`](Self::serve) fails, and its error explains how to make a key.
     #[must_use]
     pub fn cluster(mut self, cluster: impl Cluster) -> Self {
         let settings = self.set();
@@ -289,34 +288,33 @@ impl StreamableHttp {
         self.with_bus(parts.bus)
     }
 
-    /// Answers each request with one message, as JSON, and opens no streams: for proxies that do not pass on streams. GET is
-    /// answered with 405, and subscriptions are refused.
+    /// Answers each request with a single JSON message instead of a stream, for proxies that cannot stream. GET is answered with
+    /// 405, and subscriptions are rejected.
     ///
     /// Messages that handlers send before they return (progress, log messages) are dropped. Handlers cannot send requests to
-    /// clients of sessions, which would need a stream: such clients are served as if they had no capabilities. Requests to modern
-    /// clients are sent in results.
+    /// clients of sessions, which would need a stream: such clients are served as if they had no capabilities. Modern clients still
+    /// receive requests, as part of results.
     #[must_use]
     pub fn json_only(mut self) -> Self {
         self.set().json_only = true;
         self
     }
 
-    /// Serves legacy clients without sessions, like modern ones: each request by itself, in the revision that
-    /// `MCP-Protocol-Version` names, on any node. `initialize` is answered without a session id, and GET and DELETE with 405.
+    /// Serves legacy clients without sessions: each request by itself, on any node, in the revision that `MCP-Protocol-Version`
+    /// names. The response to `initialize` has no session ID, and GET and DELETE get 405.
     ///
-    /// Only the revision of the client is known then: handlers cannot send requests to the client, and state that lasts beyond a
-    /// request (subscriptions to resources, the level of log messages) has no effect. A client that disconnects cancels its
-    /// request.
+    /// The server then knows only the client's revision. Handlers cannot send requests to the client, and state that outlives a
+    /// request (resource subscriptions, the log level) has no effect. Disconnecting cancels the request.
     #[must_use]
     pub fn stateless(mut self) -> Self {
         self.set().stateless = true;
         self
     }
 
-    /// Makes the ids of new sessions, in place of random ones: `make` is called with the `initialize` request that opens a session,
-    /// so that a load balancer in front of the endpoint can route requests by the id. An id has 1 to 200 visible ASCII characters,
-    /// is unique, and must be impossible to guess: if a session is not bound to a [`Principal`], knowing
-    /// its id is enough to use it. An `initialize` request for which `make` returns an invalid id is answered with 500.
+    /// Sets the function that makes session IDs, instead of random ones, so that a load balancer can route requests by the ID.
+    /// `make` is called with the `initialize` request that opens the session. An ID has 1 to 200 visible ASCII characters, and must
+    /// be unique and impossible to guess: if a session is not bound to a [`Principal`], its ID is enough to use it. If `make`
+    /// returns an invalid ID, `initialize` fails with 500.
     /// ```
     /// use oxmcp::{Server, http::StreamableHttp};
     ///
@@ -331,8 +329,8 @@ impl StreamableHttp {
         self
     }
 
-    /// Demands access tokens. Requests without a token that the resource accepts are refused, except preflight requests of
-    /// browsers, and requests for the resource's metadata; requests with other hosts and origins are refused before.
+    /// Requires access tokens. Requests without a token that the resource accepts are rejected, except CORS preflight requests and
+    /// requests for the resource's metadata. `Host` and `Origin` are checked first.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
@@ -342,15 +340,15 @@ impl StreamableHttp {
         self
     }
 
-    /// Demands bearer tokens of your own, such as API keys: `authenticate` finds the caller of the token of each request, and does
-    /// its own caching. For access tokens of an authorization server, use [`protect`](Self::protect); an endpoint has one of the
-    /// two.
+    /// Requires your own bearer tokens, such as API keys. `authenticate` returns the caller for the token of each request; results
+    /// are not cached. For access tokens of an authorization server, use [`protect`](Self::protect). An endpoint has one or the
+    /// other.
     ///
-    /// A request without a token, or with one that is refused, is answered with 401 and the challenge `Bearer`, without metadata:
-    /// clients must be given their tokens. What needs scopes, as by [`Tool::scopes`](crate::Tool::scopes), is for callers that have
-    /// them by [`Principal::scopes`]; for others the answer is 403, which names the missing scopes. Sessions, states of requests
-    /// and tasks belong to the principal. Streams that clients listen to end after 10 minutes, and clients open them again, so that
-    /// the token is checked again.
+    /// A request without a valid token gets 401 with the challenge `Bearer`, and no metadata: clients must get their tokens
+    /// elsewhere. Items that need scopes, such as a tool with [`Tool::scopes`](crate::Tool::scopes), require a caller with these
+    /// [`Principal::scopes`]; other callers get 403, which names the missing scopes. Sessions, request states and tasks belong to
+    /// the principal. Streams that clients listen to end after 10 minutes, so that clients reopen them and the token is checked
+    /// again.
     ///
     /// ```
     /// use oxmcp::{Principal, Server, auth::{AuthError, Secret}, http::StreamableHttp};
@@ -376,24 +374,23 @@ impl StreamableHttp {
         self
     }
 
-    /// A liveness check, as a service to mount: whether the process answers. It never fails.
+    /// Returns a liveness check to mount: it reports that the process responds, and never fails.
     #[must_use]
     pub fn liveness(&self) -> HealthCheck {
         HealthCheck::of_liveness()
     }
 
-    /// A readiness check, as a service to mount: whether requests should be routed here.
+    /// Returns a readiness check to mount: it reports whether requests should be routed here.
     ///
     /// | `status` in the body | HTTP | |
     /// |---|---|---|
-    /// | `starting` | 503 | a store or the bus has not answered yet |
+    /// | `starting` | 503 | a store or the bus has not responded yet |
     /// | `ready` | 200 | |
-    /// | `degraded` | 200 | the last request to a store or the bus has failed; requests are served as well as possible |
-    /// | `draining` | 503 | since [`announce_close`](Self::announce_close) or [`close`](Self::close) |
+    /// | `degraded` | 200 | the last request to a store or the bus failed; requests are served as well as possible |
+    /// | `draining` | 503 | [`announce_close`](Self::announce_close) or [`close`](Self::close) was called |
     ///
-    /// `stores` in the body says of each whether it is `up` or `down`. The store of [tasks](crate::tasks) is among them if it is
-    /// that of a [cluster](Self::cluster), or was given to [`Tasks::new`](crate::tasks::Tasks::new) of the one server that is
-    /// served.
+    /// `stores` in the body reports each store as `up` or `down`. The [task](crate::tasks) store is included if it comes from a
+    /// [cluster](Self::cluster), or was passed to [`Tasks::new`](crate::tasks::Tasks::new) of the only server of the endpoint.
     #[must_use]
     pub fn readiness(&self) -> HealthCheck {
         let settings = &self.settings;
@@ -428,8 +425,8 @@ impl StreamableHttp {
         self
     }
 
-    /// Is not [ready](Self::readiness) while a store or the bus fails, either. A shared store fails for all nodes at once: with
-    /// this setting no client is served then, while by default sessions that a node knows go on.
+    /// Also reports [not ready](Self::readiness) while a store or the bus fails. A shared store fails for all nodes at the same
+    /// time. With this setting no client is served then; by default nodes continue to serve the sessions they know.
     #[must_use]
     pub fn strict_readiness(mut self) -> Self {
         self.set().strict_readiness = true;
@@ -445,8 +442,8 @@ impl StreamableHttp {
         is(&self.settings.liveness_path).then(|| self.liveness())
     }
 
-    /// Is not [ready](Self::readiness) from now on, though requests are served as before: so that load balancers that check it route
-    /// requests elsewhere before the endpoint is [closed](Self::close). Others, like nginx, need no announcement.
+    /// Reports [not ready](Self::readiness) from now on, while requests are served as before. Load balancers that check readiness
+    /// then route requests elsewhere before the endpoint is [closed](Self::close). Those that do not, like nginx, do not need this.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -456,7 +453,7 @@ impl StreamableHttp {
     /// # let endpoint = StreamableHttp::from(Server::new("calculator", "1.0.0"));
     /// # let seconds = Duration::ZERO;
     /// endpoint.announce_close();
-    /// // Longer than it takes for two checks to fail.
+    /// // Longer than two readiness checks take to fail.
     /// tokio::time::sleep(seconds).await;
     /// endpoint.close().await;
     /// # }
@@ -469,9 +466,9 @@ impl StreamableHttp {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Serves an address by itself, over HTTP/1 and HTTP/2, under any path: for programs without a web framework. The address is
-    /// served from now on, in the background, until the returned [`ServerHandle`] is closed or dropped; so keep it, or await it. It also
-    /// has the port that was chosen for port 0.
+    /// Listens on an address and serves HTTP/1 and HTTP/2 under any path, for programs without a web framework. Serving continues
+    /// in the background until the returned [`ServerHandle`] is closed or dropped, so keep or await the handle. It also reports the
+    /// actual port if you asked for port 0.
     ///
     /// ```no_run
     /// use oxmcp::{Server, http::StreamableHttp};
@@ -485,8 +482,8 @@ impl StreamableHttp {
     /// ```
     ///
     /// # Errors
-    /// If it cannot listen on the address, or a setting is wrong, or the one server that the endpoint was made [from](Self::from)
-    /// is misconfigured.
+    /// If it cannot listen on the address, a setting is invalid, or the server that the endpoint was made [from](Self::from) is
+    /// misconfigured.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -520,24 +517,24 @@ impl StreamableHttp {
         serving.map_err(|error| Error::closed(error.to_string()).with_source(error))
     }
 
-    /// Prepares the end of the process without losing a request. Requests are served as before, with `Connection: close` over HTTP/1,
-    /// while streams that belong to no request end, and tasks that run here are handed over to other processes that have their
-    /// store. Once nothing is in flight, or [`Limits::drain`] is over, sessions end, and requests that still run are cancelled and
-    /// answered with an error. It may be called repeatedly and concurrently.
+    /// Shuts the endpoint down gracefully, without losing a request. Requests are served as before, with `Connection: close` over
+    /// HTTP/1. Streams that do not belong to a request end, and running tasks are handed over to other processes with the same task
+    /// store. When nothing is in flight, or [`Limits::drain`] is over, sessions end, and requests that are still running are
+    /// cancelled and answered with an error. May be called repeatedly and concurrently.
     ///
-    /// Later requests are served, too, until the process ends: modern ones, those of sessions in a [store](Self::session_store), which
-    /// are restored, and messages for other nodes. No request is refused because the endpoint closes: most clients would not repeat
-    /// it.
+    /// Later requests are also served until the process ends: modern requests, requests of sessions in a
+    /// [store](Self::session_store), which are restored, and messages for other nodes. No request is rejected because the endpoint
+    /// is closing: most clients would not retry it.
     ///
-    /// An endpoint that [chooses](Self::new) among servers does not know them all: in that case, await
-    /// [`hand_over`](crate::tasks::TaskControl::hand_over) of each.
+    /// An endpoint that [chooses](Self::new) among servers does not know them all. In that case, await
+    /// [`hand_over`](crate::tasks::TaskControl::hand_over) of each server.
     ///
-    /// If the endpoint is mounted in a framework, the framework owns the listener and the connections: see
-    /// [`ServerHandle::close`], which does both for [`serve`](Self::serve). Let the framework stop listening first, and call this
-    /// meanwhile: its own shutdown waits for streams that do not end by themselves.
+    /// If the endpoint is mounted in a framework, the framework owns the listener and the connections. Tell the framework to stop
+    /// listening first, and call this while it shuts down: its shutdown waits for streams that do not end by themselves. For
+    /// [`serve`](Self::serve), [`ServerHandle::close`] does both.
     ///
     /// # Cancel safety
-    /// If the future is dropped, closing goes on.
+    /// If the future is dropped, closing continues.
     pub async fn close(&self) {
         let served = CancellationToken::new();
         served.cancel();
@@ -546,7 +543,7 @@ impl StreamableHttp {
         let _ = spawn(async move { endpoint.close_once(served).await }).await;
     }
 
-    /// Closes the endpoint once the connections are `served` that its requests come over.
+    /// Closes the endpoint. `served` is cancelled when its connections have ended.
     async fn close_once(&self, served: CancellationToken) {
         let drain = self.settings.limits.drain;
         let shut_down = self.shut_down();
@@ -571,20 +568,20 @@ impl StreamableHttp {
         let ended = async { join!(sse.close_once(&served), sessions, shut_down) };
         let bound = drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, ended).await.is_err() {
-            tracing::warn!("an endpoint was closed while something in it still ran");
+            tracing::warn!("closed an endpoint with work still running");
         }
     }
 
-    /// The deadline of a request that is in flight while the endpoint closes. Requests that come when the drain is over have as long
-    /// again: the program that accepts connections still brings them.
+    /// The deadline of a request that is in flight while the endpoint closes. Requests that arrive after the drain get the full
+    /// drain time again, since something still accepts connections.
     pub(super) fn cut_at(&self) -> Instant {
         let now = Instant::now();
         let drain_ends = self.state.drain_ends.get().filter(|it| **it > now);
         drain_ends.map_or_else(|| after(now, self.settings.limits.drain), |it| *it)
     }
 
-    /// Shuts down the one server that the endpoint serves, unless the server has other clients, or this was done before. The
-    /// shutdown goes on if the future is dropped.
+    /// Shuts down the endpoint's only server, unless the server has other clients or was shut down already. The shutdown continues
+    /// if the future is dropped.
     fn shut_down(&self) -> impl Future<Output = ()> + use<> {
         let is_first = !self.state.closing.is_set();
         let server = self.settings.server.clone().filter(|server| {
@@ -600,7 +597,7 @@ impl StreamableHttp {
         }
     }
 
-    /// The part of the endpoint for clients that support only the transport of 2024-11-05.
+    /// The part of the endpoint for clients that support only the 2024-11-05 transport.
     pub(super) fn sse(&self) -> LegacySse {
         let Settings {
             choose,
@@ -614,7 +611,7 @@ impl StreamableHttp {
         sse
     }
 
-    /// Whether requests must bear a token.
+    /// Whether requests need a token.
     pub(super) fn is_protected(&self) -> bool {
         #[cfg(feature = "auth")]
         return self.settings.protection.is_some();
@@ -622,7 +619,7 @@ impl StreamableHttp {
         return false;
     }
 
-    /// The id of a session that a request opens.
+    /// Makes the ID of the session that a request opens.
     ///
     /// # Errors
     /// The response that refuses the request.
@@ -635,11 +632,11 @@ impl StreamableHttp {
             return Ok(id.into());
         }
         Err(misconfigured(&Error::misuse(format!(
-            "{id:?} is no id for a session, which has 1 to {MAX_SESSION_ID} visible ASCII characters"
+            "invalid session ID {id:?}: expected 1 to {MAX_SESSION_ID} visible ASCII characters"
         ))))
     }
 
-    /// Whether a text has the form of a session id of this endpoint. Other texts are never looked up in a store.
+    /// Whether a text has the form of this endpoint's session IDs. Other texts are never looked up in a store.
     pub(super) fn is_session_id(&self, text: &str) -> bool {
         match &self.settings.session_ids {
             Some(_) => is_visible(text),
@@ -647,7 +644,7 @@ impl StreamableHttp {
         }
     }
 
-    /// Whether the endpoint has the transport of 2024-11-05, which needs a session and a stream.
+    /// Whether the endpoint has the 2024-11-05 transport, which needs a session and a stream.
     pub(super) fn has_sse(&self) -> bool {
         !self.settings.json_only && !self.settings.stateless
     }
@@ -660,7 +657,7 @@ impl StreamableHttp {
         // A panic must not end the connection, which may carry other requests.
         let chosen = catch_panic(|| Ok((self.settings.choose)(parts)));
         let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
-            let why = Error::invalid_request("nothing is served here for this request");
+            let why = Error::invalid_request("no server is configured for this request");
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
         server
@@ -672,7 +669,7 @@ impl StreamableHttp {
             cluster.check().map_err(|error| misconfigured(&error))?;
             if cluster.must_compare() {
                 let (cluster, facts) = (Arc::clone(cluster), self.settings.facts(Some(&server)));
-                // Requests are refused once the comparison has failed.
+                // Requests are rejected if the comparison has failed.
                 drop(spawn(async move { cluster.compare(facts).await }));
             }
         }
@@ -681,7 +678,7 @@ impl StreamableHttp {
 }
 
 impl Settings {
-    /// Makes nonces with the keys of the cluster, if the endpoint is protected and in a cluster.
+    /// Makes DPoP nonces with the cluster's keys, if the endpoint is protected and in a cluster.
     #[cfg(feature = "auth")]
     fn share_nonces(&self) {
         let resource = self.protection.as_ref().and_then(Protection::resource);
@@ -709,14 +706,14 @@ impl Settings {
 }
 
 impl State {
-    /// Lets connections and streams end.
+    /// Starts to end connections and streams.
     pub(super) fn begin_close(&self, drain: Duration) {
         self.health.set_draining();
         self.drain_ends.get_or_init(|| after(Instant::now(), drain));
         self.closing.set();
     }
 
-    /// A state without sessions, whose bytes count in this budget.
+    /// Creates a state without sessions, whose bytes count against this budget.
     pub(super) fn new(budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
             budget,
@@ -733,10 +730,10 @@ impl State {
     }
 }
 
-/// The maximum length of a session id that the user's function makes.
+/// The maximum length of a session ID from the user's function.
 const MAX_SESSION_ID: usize = 200;
 
-/// Whether a text can be a session id according to the specification.
+/// Whether the specification allows a text as a session ID.
 fn is_visible(id: &str) -> bool {
     (1..=MAX_SESSION_ID).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -747,7 +744,7 @@ pub(super) struct EndpointRequest {
     pub(super) server: Server,
     /// The session that the request names, if it belongs to the request's principal.
     pub(super) session: Option<Arc<Session>>,
-    /// Whether the request names a session, even one that does not exist.
+    /// Whether the request names a session, existing or not.
     pub(super) names_session: bool,
     pub(super) parts: Arc<Parts>,
 }
@@ -766,15 +763,15 @@ impl EndpointRequest {
     }
 }
 
-/// The refusal of all requests to a misconfigured endpoint. The log says what is wrong.
+/// Rejects a request to a misconfigured endpoint, and logs the error.
 pub(super) fn misconfigured(error: &Error) -> Refused {
-    tracing::error!(%error, "the server or its endpoint was put together wrongly");
-    let why = Error::internal("the server was put together wrongly; its log says how");
+    tracing::error!(%error, "endpoint is misconfigured");
+    let why = Error::internal("server is misconfigured; see its log");
     response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
 }
 
 impl From<Server> for StreamableHttp {
-    /// An endpoint that serves one server.
+    /// Creates an endpoint that serves one server.
     fn from(server: Server) -> Self {
         server.begin_serving();
         let only = server.clone();

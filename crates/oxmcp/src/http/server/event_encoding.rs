@@ -1,4 +1,4 @@
-//! Encoding of messages as events of a stream.
+//! Encodes messages as events of a stream.
 
 use std::{iter, time::Duration};
 
@@ -7,12 +7,12 @@ use oxmcp_protocol::framing::sse::OutgoingEvent;
 
 use crate::store::EventId;
 
-/// The interval after which a silent stream gets a comment: proxies close streams that are silent for a minute.
+/// The interval after which a silent stream gets a comment. Proxies close streams that are silent for a minute.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) const COMMENT: &[u8] = b":\n\n";
-/// The bytes of events that are stored at once: a store that is short of room evicts them together.
+/// The bytes of events that are stored together. A store that runs out of space evicts them together.
 const PART: usize = 16 << 10;
-/// The length of an event in addition to its message, with an id but without the name of its stream.
+/// The length of an event beyond its message, with an ID but without the name of its stream.
 const AROUND: usize = 32;
 
 /// The messages in the buffer of an outbox, which are lines.
@@ -36,7 +36,7 @@ pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Appends the messages of an outbox as events without ids, which cannot be resumed.
+/// Appends the messages of an outbox as events without IDs, which cannot be resumed.
 pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
     // Writing reserves the maximum room for every event, even the last.
     out.reserve(lines.len() + lines.len() / 8 + OutgoingEvent::ROOM);
@@ -51,7 +51,7 @@ pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
 
 /// Writes events of a stream that can be resumed.
 pub(super) struct EventWriter<'a> {
-    /// The id of the first event, if the name of the stream is valid in ids.
+    /// The ID of the first event, if the name of the stream is valid in IDs.
     first: Option<EventId<'a>>,
     out: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl<'a> EventWriter<'a> {
         }
     }
 
-    /// Reserves room for this many more events, with this many bytes of data in all.
+    /// Reserves space for this many more events, with this many bytes of data in total.
     pub(super) fn reserve(&mut self, events: usize, bytes: usize) {
         let around = AROUND + self.first.map_or(0, |id| id.stream().len());
         // Writing reserves the maximum room for every event, even the last.
@@ -72,7 +72,7 @@ impl<'a> EventWriter<'a> {
             .reserve(bytes + events * around + OutgoingEvent::ROOM);
     }
 
-    /// Appends an event, which has no id if it has no index.
+    /// Appends an event. Without an index it has no ID.
     pub(super) fn event(&mut self, index: Option<u64>, data: &[u8]) {
         self.id(index);
         let event = OutgoingEvent {
@@ -92,7 +92,7 @@ impl<'a> EventWriter<'a> {
         event.write(&mut self.out);
     }
 
-    /// Begins an event with its id, which cannot contain a line break.
+    /// Starts an event with its ID, which cannot contain a line break.
     fn id(&mut self, index: Option<u64>) {
         let id = self.first.zip(index);
         if let Some(id) = id.and_then(|(first, index)| first.with_index(index)) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_whole_messages_and_short_unless_one_is_long() {
+    fn parts_hold_whole_messages_and_stay_short() {
         let line = |length: usize| [vec![b'x'; length], vec![b'\n']].concat();
         let (small, long) = (line(PART / 3), line(PART * 2));
         let found = |lines: &[&Vec<u8>]| {

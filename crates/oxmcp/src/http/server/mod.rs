@@ -2,10 +2,10 @@
 //!
 //! # Where it is decided
 //!
-//! - Closing refuses nothing: `StreamableHttp::close_once` (`endpoint.rs`) waits until nothing is in flight, then `end`
+//! - Closing does not reject requests: `StreamableHttp::close_once` (`endpoint.rs`) waits until nothing is in flight, then `end`
 //!   (`sessions/lifecycle.rs`) ends the sessions; modern streams end in `StatelessAnswer::next` (`stateless.rs`); the accept loop
-//!   in `run` (`serve/accept.rs`). `Connection: close` is set in `response_finisher.rs`. Readiness is `serve/health.rs`, by what
-//!   `store/breaker.rs` knows.
+//!   in `run` (`serve/accept.rs`). `Connection: close` is set in `response_finisher.rs`. Readiness is `serve/health.rs`, based on
+//!   `store/breaker.rs`.
 //! - The status of an error: `validation/check.rs` before dispatch, then `status` in `stateless.rs`; within a session it is 200.
 //!   503 from `unserved` (`response.rs`) promises that the request was not processed; 500 from `unanswered` does not.
 //! - Limits for each client: `READ_AHEAD` (`sessions/streams.rs`), `PART` (`event_encoding.rs`) and `MAX_UNSENT`

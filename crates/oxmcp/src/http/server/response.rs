@@ -1,4 +1,4 @@
-//! Responses: their bodies, and functions that make each kind of response.
+//! HTTP responses: their bodies, and a function for each kind of response.
 
 use std::{
     convert::Infallible,
@@ -29,26 +29,26 @@ use crate::{
     session::driver::budget::Budget,
 };
 
-/// Tells proxies not to buffer the events of a stream.
+/// Tells proxies not to buffer an event stream.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The response that refuses a request; boxed, since most requests are not refused.
+/// The response that rejects a request. Boxed, because most requests are not rejected.
 pub(super) type Refused = Box<Response<ResponseBody>>;
 
-/// The body of a response: bytes that are all available, or a stream of events that lasts.
+/// The body of a response: bytes that are all available, or an event stream.
 ///
-/// Middleware that answers by itself makes its response body with this type; dropping a streaming body ends the stream.
+/// Middleware that responds by itself makes its response body with this type. Dropping a streaming body ends the stream.
 ///
 /// ```
 /// use oxmcp::http::ResponseBody;
 ///
-/// let refused = http::Response::builder().status(403).body(ResponseBody::full("not from here"));
+/// let refused = http::Response::builder().status(403).body(ResponseBody::full("forbidden"));
 /// # assert!(refused.is_ok());
 /// ```
 #[derive(Default)]
 pub struct ResponseBody {
     kind: Kind,
-    /// Counts the body in the metrics, if it is a stream of events.
+    /// Counts the body in the metrics, if it is an event stream.
     open: Option<OpenStream>,
 }
 
@@ -62,7 +62,7 @@ enum Kind {
     Watched(WatchedBody),
 }
 
-/// A stream whose pending data are unknown.
+/// A stream whose amount of pending data is unknown.
 struct Unknown<S>(S);
 
 impl<S: Stream<Item = Bytes> + Send> Stream for Unknown<Pin<Box<S>>> {
@@ -75,7 +75,7 @@ impl<S: Stream<Item = Bytes> + Send> Stream for Unknown<Pin<Box<S>>> {
 
 impl<S: Stream<Item = Bytes> + Send> EventSource for Unknown<Pin<Box<S>>> {}
 
-/// A stream that ends at a deadline, which may move meanwhile.
+/// A stream that ends at a deadline, which may move.
 #[cfg(feature = "auth")]
 struct Expiring {
     /// `None` once the stream has ended.
@@ -84,20 +84,21 @@ struct Expiring {
     deadline: StreamDeadline,
 }
 
-/// Tells the client to reconnect later, to another node or to one that has restarted by then: many clients retry only twice.
+/// Tells the client to reconnect after a delay, to another node or to one that has restarted by then: many clients retry only
+/// twice.
 pub(super) const COME_BACK_LATER: &[u8] = b"retry: 2000\n\n";
 
-/// Tells the client to reconnect at once.
+/// Tells the client to reconnect immediately.
 #[cfg(feature = "auth")]
 const COME_BACK: &[u8] = b"retry: 100\n\n";
 
-/// The interval at which a stream whose end is put off is checked again.
+/// The interval for checking a stream whose end was postponed.
 #[cfg(feature = "auth")]
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 #[cfg(feature = "auth")]
 impl Expiring {
-    /// Ends the stream after the pending data: an event that has begun is sent completely.
+    /// Ends the stream after the pending data, so that an event is never cut off.
     fn end(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let mut source = self.source.take()?;
         let was_within_item = source.is_within_item();
@@ -108,7 +109,7 @@ impl Expiring {
                 Some(part)
             }
             Poll::Ready(Some(last)) => Some([last, come_back].concat().into()),
-            // The rest of the event was dropped: data added now would become part of it.
+            // The rest of the event was dropped, so data added now would become part of it.
             _ if was_within_item => None,
             _ => Some(come_back),
         }
@@ -163,13 +164,13 @@ impl EventSource for Expiring {
 }
 
 impl ResponseBody {
-    /// An empty body.
+    /// Returns an empty body.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// A body whose bytes are all available: its length goes into the head, and head and body into one write.
+    /// Returns a body whose bytes are all available. Its length goes into the head, and head and body go out in one write.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self::of(if bytes.is_empty() {
@@ -179,7 +180,7 @@ impl ResponseBody {
         })
     }
 
-    /// A body that lasts until the stream ends. Each item is written as soon as it is available.
+    /// Returns a body that lasts until the stream ends. Each item is written as soon as it is available.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::events(Unknown(Box::pin(stream)))
     }
@@ -193,7 +194,7 @@ impl ResponseBody {
         Self { kind, open: None }
     }
 
-    /// The same body; if it streams, it ends at a deadline and tells the client to reconnect at once.
+    /// The same body. If it streams, it ends at a deadline and tells the client to reconnect immediately.
     #[cfg(feature = "auth")]
     pub(super) fn until(self, deadline: Option<&StreamDeadline>) -> Self {
         let kind = match (self.kind, deadline) {
@@ -207,8 +208,8 @@ impl ResponseBody {
         Self { kind, ..self }
     }
 
-    /// The same body, whose bytes count in a budget, and which is dropped if the client reads nothing for too long. A short body
-    /// needs no watch if the HTTP server takes it at once.
+    /// The same body, whose bytes count against a budget, and which is dropped if the client stops reading. A short body is not
+    /// watched if the HTTP server accepts it immediately.
     pub(super) fn watched(self, budget: &Arc<Budget>, stall: Duration, is_taken: bool) -> Self {
         let kind = match self.kind {
             Kind::Ended => Kind::Ended,
@@ -229,7 +230,7 @@ impl ResponseBody {
         Self { kind, ..self }
     }
 
-    /// Ends the connection of this activity when the body is dropped because the client reads nothing.
+    /// Ends the connection of this activity when the body is dropped because the client stopped reading.
     pub(super) fn on_stall(&self, activity: &Activity) {
         match &self.kind {
             Kind::Stream(source) => source.on_stall(activity),
@@ -311,7 +312,7 @@ pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
     with_status(ResponseBody::empty(), status)
 }
 
-/// A response with one message, as an outbox holds it: one line, or nothing.
+/// A response with one message from an outbox: one line, or nothing.
 pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
     if line.last() == Some(&b'\n') {
         line.pop();
@@ -325,7 +326,7 @@ pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<Respons
     response
 }
 
-/// A response with an error for a request, or for a body that is no request if there is no id.
+/// A response with an error for a request. Without an ID, it is for a body that is not a request.
 pub(super) fn error(
     status: StatusCode,
     id: Option<&RequestId>,
@@ -336,30 +337,31 @@ pub(super) fn error(
     message(status, line)
 }
 
-/// The response that refuses a request for this reason.
+/// Rejects a request for this reason.
 pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) -> Refused {
     Box::new(error(status, id, &ErrorObject::from(why)))
 }
 
-/// The response that refuses a request that was not begun, for this reason, and that the client may retry.
+/// Rejects a request that was not processed, so that the client may retry it.
 pub(super) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
     let mut refused = refuse(StatusCode::SERVICE_UNAVAILABLE, id, why);
-    // The header tells clients that the request was not begun.
+    // The header tells clients that the request was not processed.
     let soon = HeaderValue::from_static("1");
     refused.headers_mut().insert(header::RETRY_AFTER, soon);
     refused
 }
 
-/// The response that refuses a request because the endpoint holds as many bytes as it may.
+/// Rejects a request because the endpoint's byte budget is used up.
 pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
-    let why = Error::internal("the endpoint has no room for more now; try another time");
+    let why = Error::internal("server is out of buffer space; try again later");
     unserved(id, &why)
 }
 
-/// The response to a request that was begun, and has no answer for this reason.
+/// The response to a request that was processed, but has no answer for this reason.
 pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
-    let why = format!("{reason}; it may have been done, so look before you repeat it");
-    // Balancers and clients may repeat a request that was answered with 503.
+    let why =
+        format!("{reason}; the request may have been processed, so retry only if it is idempotent");
+    // Load balancers and clients may retry a request that was answered with 503.
     *refuse(
         StatusCode::INTERNAL_SERVER_ERROR,
         None,
@@ -367,14 +369,14 @@ pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
     )
 }
 
-/// The reason for [`unanswered`] if the endpoint holds as many bytes as it may.
-pub(super) const DROPPED: &str = "the endpoint has no room for the answer now, and has dropped it";
+/// The reason for [`unanswered`] if the endpoint's byte budget is used up.
+pub(super) const DROPPED: &str = "response dropped: server is out of buffer space";
 
-/// A response with a stream of events.
+/// A response with an event stream.
 pub(super) fn events(mut body: ResponseBody) -> Response<ResponseBody> {
     body.open = Some(OpenStream::new());
     let mut response = with_status(body, StatusCode::OK);
-    // hyper keeps the map for as long as the stream lasts, so it is small.
+    // hyper keeps the map until the stream ends, so it is small.
     *response.headers_mut() = HeaderMap::with_capacity(3);
     let headers = response.headers_mut();
     let value = HeaderValue::from_static;
@@ -415,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_all_there_says_its_length() {
+    fn complete_body_has_a_known_length() {
         let text = Bytes::from_static(b"text");
         let expected = [(false, Some(4), Some(text.clone())), (true, Some(0), None)];
         assert_eq!(frames(ResponseBody::full(text)), expected);
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_says_nothing_of_its_end_before_it_has_come() {
+    fn stream_reports_its_end_only_when_reached() {
         let items = ["a", "", "b"].map(Bytes::from);
         let mut body = ResponseBody::stream(stream::iter(items.clone()));
         let seen = frames(mem::take(&mut body));
@@ -434,11 +436,11 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_has_ended_does_not_ask_its_stream_again() {
+    fn finished_body_does_not_poll_its_stream_again() {
         let mut polled = 0;
         let once = stream::poll_fn(move |_| {
             polled += 1;
-            assert_eq!(polled, 1, "a stream that has ended is not asked again");
+            assert_eq!(polled, 1, "a stream that has ended is not polled again");
             Poll::Ready(None)
         });
         let mut body = ResponseBody::stream(once);

@@ -1,5 +1,5 @@
-//! Finishing of responses: charges their bytes to the budget, drops those that a client does not read, adds CORS headers, and ends
-//! connections while the endpoint closes.
+//! The last step of every response: charges its bytes to the budget, drops it if the client stops reading, adds CORS headers, and
+//! ends the connection while the endpoint closes.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     session::driver::budget::Budget,
 };
 
-/// The finishing of the response to a request.
+/// Finishes the response to a request.
 pub(super) struct ResponseFinisher {
     cors: Option<Cors>,
     budget: Arc<Budget>,
@@ -25,7 +25,7 @@ pub(super) struct ResponseFinisher {
 
 impl ResponseFinisher {
     /// # Errors
-    /// The response to a preflight, which is not a request to the endpoint.
+    /// The response to a CORS preflight, which the endpoint itself does not see.
     pub(super) fn of(
         parts: &Parts,
         policy: &Policy,
@@ -44,15 +44,15 @@ impl ResponseFinisher {
         })
     }
 
-    /// The response. While the endpoint `is_closing`, it is the last one of its connection: the client's next request goes to
-    /// another node, or to this one after a restart.
+    /// The finished response. While the endpoint `is_closing`, it is the last of its connection, so the client's next request goes
+    /// to another node, or to this one after a restart.
     pub(super) fn response(
         self,
         answer: Result<Response<ResponseBody>, Refused>,
         is_closing: bool,
     ) -> Result<Response<ResponseBody>, Infallible> {
         let response = answer.unwrap_or_else(|refused| *refused);
-        // An HTTP/1 server takes a short body at once, since it answers requests one after another.
+        // An HTTP/1 server accepts a short body immediately, because it answers requests one after another.
         let watched = |body: ResponseBody| body.watched(&self.budget, self.stall, self.is_http1);
         let mut response = response.map(watched);
         if is_closing && self.is_http1 {

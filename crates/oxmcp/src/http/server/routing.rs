@@ -1,4 +1,4 @@
-//! Routing of a request: to a stateless answer, to its session, or to the transport of 2024-11-05.
+//! Routes a request: to a stateless answer, to its session, or to the 2024-11-05 transport.
 
 use std::{
     convert::Infallible,
@@ -84,7 +84,7 @@ where
         if self.has_sse() && is_2024(&parts) {
             return Box::pin(self.sse().respond(parts, body).map(finished));
         }
-        // An async block would hold the arguments twice.
+        // An async block would store the arguments twice.
         Box::pin(respond(self.clone(), Arc::new(parts), body).map(finished))
     }
 }
@@ -111,7 +111,7 @@ where
     if endpoint.has_sse() && is_2024(&parts) {
         return Box::pin(endpoint.sse().respond(parts, body)).await;
     }
-    // A modern subscription gets its deadline once its message is parsed.
+    // A modern subscription gets its deadline when its message is parsed.
     let listens = parts.method == HttpMethod::GET;
     let deadline = listens
         .then(|| protection.stream_deadline(&parts))
@@ -132,7 +132,7 @@ async fn respond<B>(
 where
     B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
 {
-    // Closing waits for it.
+    // Closing waits for this token.
     let _open = endpoint.state.open.token();
     let request = match begin(endpoint, &parts).await {
         Ok(request) => request,
@@ -158,7 +158,7 @@ where
     }
 }
 
-/// The request with this head, with its session if it has one.
+/// Validates the head of a request, and finds its session and server.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -170,7 +170,7 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
         let _ = kept.await;
         session = find(&endpoint, parts);
     }
-    // Futures that only few requests need are boxed.
+    // Boxed, because few requests need this future.
     if session.is_none() && endpoint.settings.sessions.is_some() {
         session = Box::pin(restore(&endpoint, parts)).await?;
     }
@@ -186,7 +186,7 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
     })
 }
 
-/// Validates the head of a request. If the request had to bear a token, access was checked already.
+/// Validates the head of a request. If the endpoint is protected, access has been checked already.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -200,7 +200,7 @@ fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused
     Ok(validation::check_head(limit, parts)?)
 }
 
-/// Begins to serve a posted body. Returns the answer.
+/// Starts to serve a posted body. Returns the response.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -229,7 +229,7 @@ fn post(
     }
 }
 
-/// Begins to serve a posted message. Returns the answer.
+/// Starts to serve a posted message. Returns the response.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -244,7 +244,7 @@ fn post_message(
         Envelope::Response(_) => (None, "", None),
     };
     let unchecked = validation::Message::new(&request.parts.headers, &message);
-    // A modern client has no session, even if it names one: the checks below are made by the server that serves the message.
+    // A modern client has no session, even if it names one. The checks below need the server that serves the message.
     if request.session.is_some() && unchecked.is_modern() {
         request.session = None;
         request.server = request.endpoint.choose(&request.parts)?;
@@ -267,8 +267,8 @@ fn post_message(
         let take = |connection: &Arc<Connection>| connection.take_envelope(message);
         return stateless::begin_legacy(request, revision.flatten(), id.is_some(), take);
     }
-    // An `initialize` without an id is a notification, which would never be answered. One that names a session that has ended, as
-    // some clients send it, can only mean that another is wanted.
+    // An `initialize` without an ID is a notification, which would never be answered. Some clients name an ended session in
+    // `initialize`: they can only want a new one.
     if request.session.is_none()
         && id.is_some()
         && method == Initialize::NAME
@@ -297,12 +297,12 @@ fn post_message(
     })
 }
 
-/// Whether a deviation is tolerated. The peer is not known yet.
+/// Whether a deviation is tolerated while the peer is still unknown.
 fn tolerates(tolerance: &Tolerance, leniency: Leniency) -> bool {
     tolerance.tolerate(None, "", Tolerated::new(leniency, ""))
 }
 
-/// Begins to serve a batch. A batch belongs to a session, which knows whether its revision has batches.
+/// Starts to serve a batch. A batch belongs to a session, which knows whether its revision has batches.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -342,7 +342,7 @@ fn batch(
     })
 }
 
-/// A request, as the check of its token needs it.
+/// The context for checking the token of a request.
 #[cfg(feature = "auth")]
 fn serving<'a>(
     request: &'a EndpointRequest,
@@ -360,8 +360,8 @@ fn serving<'a>(
     }
 }
 
-/// A connection like the one that will take the message, by which it is decided what the caller may see. `None` if no session takes
-/// the message.
+/// A connection like the one that will receive the message, to decide what the caller may see. `None` if no session will receive
+/// it.
 #[cfg(feature = "auth")]
 fn similar_connection(request: &EndpointRequest, is_modern: bool) -> Option<Arc<Connection>> {
     let caller = caller(Arc::clone(&request.parts));
@@ -379,8 +379,8 @@ fn similar_connection(request: &EndpointRequest, is_modern: bool) -> Option<Arc<
     Some(Connection::of(role, limits, caller))
 }
 
-/// The revision of a legacy request that has no session: the one that its header names, or else the last revision without this
-/// header, or else the newest legacy revision that is served. `None` if no legacy revision is served.
+/// The revision of a legacy request without a session: the one that its header names, else the last revision without this header,
+/// else the newest legacy revision that is served. `None` if no legacy revision is served.
 ///
 /// See [the header](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#protocol-version-header).
 fn legacy_revision(features: &Features, headers: &HeaderMap) -> Option<Revision> {
@@ -401,7 +401,7 @@ fn find(endpoint: &StreamableHttp, parts: &Parts) -> Option<Arc<Session>> {
     endpoint.state.sessions.find(id, principal)
 }
 
-/// Whether a request is of the transport of 2024-11-05: a GET that names no session, and asks for events by name, opens one, and a
+/// Whether a request uses the 2024-11-05 transport. A GET opens a session if it does not name one and explicitly accepts events; a
 /// POST names its session in its URI.
 fn is_2024(parts: &Parts) -> bool {
     let headers = &parts.headers;

@@ -1,5 +1,5 @@
-//! Stateless requests: those of modern revisions, and legacy ones of an endpoint without sessions. Each is answered by a connection
-//! of its own, which does not outlive it.
+//! Stateless requests: modern ones, and legacy ones of an endpoint without sessions. Each has its own connection, which does not
+//! outlive it.
 
 use std::{
     mem,
@@ -41,8 +41,7 @@ use crate::{
     },
 };
 
-/// Begins to serve a modern message, outside any session. `mismatch` is the error that answers the request if its caller may see
-/// the tool that it names.
+/// Starts to serve a modern message, outside any session. `mismatch` is the error to answer with if the caller may see the tool.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -88,8 +87,8 @@ pub(super) fn begin(
     Ok(answer)
 }
 
-/// Begins to serve a legacy message, or a batch, which `take` hands to its connection, in a revision without a session; the
-/// revision is `None` for `initialize`, which negotiates it.
+/// Starts to serve a legacy message or batch without a session. `take` passes it to its connection. The revision is `None` for
+/// `initialize`, which negotiates it.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -111,23 +110,23 @@ pub(super) fn begin_legacy(
     Ok(answer.begin(is_answered))
 }
 
-/// The answer to a request. If it is dropped before it is complete, because the client has disconnected, it cancels the request.
+/// The answer to a request. Dropping it before it is complete, as when the client disconnects, cancels the request.
 struct StatelessAnswer {
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
     endpoint: StreamableHttp,
     /// Messages to send.
     buffer: Vec<u8>,
-    /// The deadline of the request, set once the endpoint is being closed.
+    /// The deadline of the request, set when the endpoint starts to close.
     cut_at: Option<Instant>,
-    /// The kind of the messages that were taken last, set once no more follow.
+    /// The kind of the last messages, set when no more follow.
     last: Option<Last>,
     is_modern: bool,
     _tracked: TaskTrackerToken,
 }
 
 impl StatelessAnswer {
-    /// The answer to the messages that its connection, which is new, will take.
+    /// Creates the answer, with a new connection that will receive the messages.
     fn new(
         endpoint: StreamableHttp,
         peer: Arc<ServerRole>,
@@ -157,7 +156,7 @@ impl StatelessAnswer {
         }
     }
 
-    /// The response: one message if there is only one, or else a stream of events if there are more messages, or may be.
+    /// The response: a single message, or an event stream if more messages may follow.
     async fn answer(mut self) -> Response<ResponseBody> {
         self.next().await;
         if self.endpoint.settings.json_only {
@@ -171,7 +170,7 @@ impl StatelessAnswer {
                 return response::unanswered(response::DROPPED);
             }
             Some(Last::Nothing) if self.cut_at.is_some() => {
-                return response::unanswered("the endpoint was closed before the answer was there");
+                return response::unanswered("server shut down before the response was ready");
             }
             // Notifications of a batch, or a request that was cancelled.
             Some(Last::Nothing) if !self.is_modern => return response::empty(StatusCode::ACCEPTED),
@@ -189,7 +188,7 @@ impl StatelessAnswer {
         response::events(ResponseBody::events(StatelessEvents { connection, events }))
     }
 
-    /// Waits for the answer, and drops all other messages.
+    /// Waits for the answer and drops all other messages.
     async fn keep_answer(&mut self) {
         while self.last.is_none() {
             self.buffer.clear();
@@ -201,14 +200,14 @@ impl StatelessAnswer {
         }
     }
 
-    /// Waits for messages to send, but no longer than a stream may be silent: then it returns false.
+    /// Waits for messages to send. Returns false if none arrive within the keep-alive interval.
     async fn next(&mut self) -> bool {
         let mut silence = pin!(lazy(|| sleep(KEEP_ALIVE)));
         loop {
             select! {
                 biased;
                 reply = self.connection.outbox.reply(&mut self.buffer) => match reply {
-                    // Streams are not resumed in modern revisions.
+                    // Modern revisions do not resume streams.
                     Reply::Part(_) => {}
                     Reply::More => return true,
                     Reply::Last(last) => {
@@ -229,7 +228,7 @@ impl StatelessAnswer {
         }
     }
 
-    /// Answers the requests that still run with an error, because the drain time of the endpoint is over.
+    /// Answers requests that are still running with an error, because the drain is over.
     fn cut(&mut self) -> Last {
         self.connection.end_drain();
         let reply = self.connection.outbox.reply(&mut self.buffer);
@@ -256,8 +255,8 @@ impl StatelessAnswer {
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// The HTTP status of a single message. It does not show errors of handlers, except for a missing capability: the specification
-    /// requires 400 for that, wherever it was detected.
+    /// The HTTP status of a single message. Errors of handlers do not change it, except a missing capability, for which the
+    /// specification always requires 400.
     fn status(&self) -> StatusCode {
         if !self.is_modern {
             // 404 would mean that a session has ended.
@@ -283,12 +282,12 @@ impl Stream for StatelessEvents {
 
 impl EventSource for StatelessEvents {
     fn has_data(&self) -> bool {
-        // Messages that were taken count until the stream is polled again.
+        // Messages that were read count until the stream is polled again.
         self.connection.outbox.unsent() > 0
     }
 }
 
-/// The HTTP status for the code of an error that came before any handler, and for that of the error that answers the request.
+/// The HTTP status for the error code from before any handler ran, and for the code of the error that answers the request.
 pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
     match (refused, failed) {
         (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
@@ -302,7 +301,7 @@ pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> S
 impl Drop for StatelessAnswer {
     fn drop(&mut self) {
         if self.last.is_some() {
-            // Nothing is in flight any more, and no message may be sent.
+            // Nothing is in flight, and no more messages may be sent.
             self.connection.outbox.close();
         } else {
             self.connection.abandon();
@@ -310,7 +309,7 @@ impl Drop for StatelessAnswer {
         if self.connection.has_open_middleware()
             && let Ok(runtime) = Handle::try_current()
         {
-            // Closing the endpoint waits for it.
+            // Closing the endpoint waits for this task.
             let (connection, tracked) = (
                 Arc::clone(&self.connection),
                 self.endpoint.state.open.token(),

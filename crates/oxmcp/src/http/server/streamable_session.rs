@@ -14,13 +14,13 @@ use crate::{
     },
 };
 
-/// One session of Streamable HTTP, for programs that keep their sessions and route requests themselves; other programs use
-/// [`StreamableHttp`], which does that.
+/// One session of Streamable HTTP, for programs that keep sessions and route requests themselves. Other programs use
+/// [`StreamableHttp`].
 ///
-/// It takes the `initialize` request that opens the session, and then all requests that name its id in `Mcp-Session-Id`; requests
-/// with another id are answered with 404. It has the settings of the endpoint that created it, including the checks of `Host` and
-/// `Origin`, but shares none of that endpoint's state except its budget of bytes. It is a cheap handle: clones are the same
-/// session. When the last clone is dropped, the session ends as by [`close`](Self::close); its record stays in a store.
+/// It accepts the `initialize` request that opens the session, and then all requests that name its ID in `Mcp-Session-Id`. Requests
+/// with another ID get 404. It has the settings of the endpoint that created it, including the checks of `Host` and `Origin`, but
+/// shares only the endpoint's byte budget, not its other state. Cloning is cheap, and all clones are the same session. Dropping the
+/// last clone ends the session like [`close`](Self::close); its record stays in a session store.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -29,7 +29,7 @@ use crate::{
 ///
 /// # async fn example(server: Server, request: Request<Full<bytes::Bytes>>) -> Response<ResponseBody> {
 /// let endpoint = StreamableHttp::from(server);
-/// // For an `initialize`: a session under an id of your own, where you find it again for later requests.
+/// // For an `initialize`: a session with an ID that you choose, and find again for later requests.
 /// let session = endpoint.session("5e55-1001");
 /// session.respond(request).await
 /// # }
@@ -43,7 +43,7 @@ pub struct StreamableSession {
     _end: Arc<EndOnDrop>,
 }
 
-/// Ends the session when the last handle is dropped: otherwise the session would last until its task expires it.
+/// Ends the session when the last handle is dropped. Otherwise it would last until it expires.
 struct EndOnDrop(Arc<State>);
 
 impl Drop for EndOnDrop {
@@ -54,8 +54,8 @@ impl Drop for EndOnDrop {
 }
 
 impl StreamableHttp {
-    /// Creates a session with this id and the settings of this endpoint, for programs that route requests themselves. The session
-    /// is open once it has answered an `initialize` request. The id must meet the requirements of
+    /// Creates a session with this ID and the settings of this endpoint, for programs that route requests themselves. The session
+    /// is open when it has answered an `initialize` request. The ID must meet the requirements of
     /// [`session_ids`](Self::session_ids).
     #[must_use]
     pub fn session(&self, id: impl Into<Arc<str>>) -> StreamableSession {
@@ -77,16 +77,16 @@ impl StreamableHttp {
 }
 
 impl StreamableSession {
-    /// The id of the session.
+    /// Returns the ID of the session.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the request goes on in its session, as when a connection breaks.
+    /// If the future is dropped, the request continues in its session, as when a connection breaks.
     pub async fn respond<B>(&self, request: Request<B>) -> Response<ResponseBody>
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
@@ -95,11 +95,11 @@ impl StreamableSession {
         response
     }
 
-    /// Ends the session: running requests, and those that arrive meanwhile, may finish within
-    /// [`Limits::drain`](crate::Limits::drain), then they are cancelled.
+    /// Ends the session. Requests in flight, and those that arrive in the meantime, may finish within
+    /// [`Limits::drain`](crate::Limits::drain); then they are cancelled.
     ///
     /// # Cancel safety
-    /// If the future is dropped, closing goes on.
+    /// If the future is dropped, closing continues.
     pub async fn close(&self) {
         self.endpoint.close().await;
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_repeated_initialize_opens_the_session_anew() {
+    async fn repeated_initialize_reopens_the_session() {
         let session = StreamableHttp::from(Server::new("s", "1")).session("one");
         for _ in 0..3 {
             let opened = initialize(&session).await;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_ends_with_its_last_handle() {
+    async fn session_ends_with_its_last_handle() {
         let session = StreamableHttp::from(Server::new("s", "1")).session("one");
         initialize(&session).await;
         let state = Arc::downgrade(&session.endpoint.state);

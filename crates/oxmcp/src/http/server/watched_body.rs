@@ -1,7 +1,8 @@
-//! Body that is dropped if its client reads nothing for too long (a stall).
+//! A body that is dropped if its client stops reading (a stall).
 //!
-//! Over HTTP/2 a body is not polled while the client opens no window, so no code within the body runs: the timer is a separate
-//! task. It works under any HTTP server; if the endpoint serves an address by itself, the connection ends, too.
+//! Over HTTP/2 a body is not polled while the client's flow-control window is closed, so no code within the body runs. The timer is
+//! therefore a separate task, which works under any HTTP server. If the endpoint serves an address by itself, the connection also
+//! ends.
 
 use std::{
     mem,
@@ -24,9 +25,9 @@ use crate::{
     sync::Mutex,
 };
 
-/// The longest frame of a body: an HTTP server would buffer a longer one, however slowly the client reads.
+/// The longest frame of a body. An HTTP server would buffer a longer one, however slowly the client reads.
 pub(super) const MAX_FRAME: usize = 32 << 10;
-/// The number of checks within the stall limit. Checks are no more frequent, so a client may exceed the limit by one interval.
+/// The number of checks within the stall limit. A client may exceed the limit by one interval.
 const CHECKS_PER_STALL: u32 = 8;
 /// The minimum interval between two checks of a body, however short the stall limit is.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
@@ -38,18 +39,18 @@ pub(super) fn next_frame(bytes: &mut Bytes) -> Bytes {
 
 /// The source of a body that streams.
 pub(super) trait EventSource: Stream<Item = Bytes> + Send {
-    /// Whether the source has data that the client has not taken, if only this body's timer watches the client.
+    /// Whether the source has data that the client has not read, if only this body's timer watches the client.
     fn has_data(&self) -> bool {
         false
     }
 
-    /// Whether the next item is the rest of an event, and available already. Only sources that split events override this.
+    /// Whether the next item is the rest of an event and already available. Only sources that split events override this.
     #[cfg(feature = "auth")]
     fn is_within_item(&self) -> bool {
         false
     }
 
-    /// Whether the bytes of its items are charged to the budget already.
+    /// Whether the bytes of its items are already charged to the budget.
     fn is_counted(&self) -> bool {
         false
     }
@@ -69,12 +70,12 @@ pub(super) struct WatchedBody {
     timer: AbortHandle,
 }
 
-/// The rest of a body. The timer takes it out when the client stalls.
+/// The rest of a body. The timer removes it when the client stalls.
 struct Slot(Mutex<State>);
 
 struct State {
     content: Content,
-    /// The time of the first check that found data which the client had not taken.
+    /// The time of the first check that found unread data.
     waits_since: Option<Instant>,
     activity: Option<Activity>,
 }
@@ -189,7 +190,7 @@ impl Content {
 }
 
 impl Slot {
-    /// Drops the body if the client has taken nothing for the duration `stall`. Returns whether the watch is over.
+    /// Drops the body if the client has not read anything for the duration `stall`. Returns whether watching is over.
     fn check(&self, stall: Duration) -> bool {
         let now = Instant::now();
         let mut state = self.0.lock();
@@ -204,7 +205,7 @@ impl Slot {
         let content = mem::replace(&mut state.content, Content::Nothing);
         let activity = state.activity.take();
         drop(state);
-        tracing::debug!("a client takes nothing of its answer, and is given up");
+        tracing::debug!("dropping response: client stopped reading");
         // Dropping the content cancels the work for the response.
         drop(content);
         if let Some(activity) = activity {

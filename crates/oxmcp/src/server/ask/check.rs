@@ -1,4 +1,4 @@
-//! Checks before a question is asked, and the errors of answers that do not fit.
+//! Checks before a question is asked, and the errors for invalid answers.
 
 use oxmcp_protocol::{ClientCapabilities, InputRequest, Revision};
 use serde_json::value::RawValue;
@@ -23,17 +23,17 @@ pub(super) fn batch(cx: &RequestContext) -> Result<()> {
     match cx.parts().batch {
         None => Ok(()),
         Some(_) => Err(Error::unsupported(
-            "the client sent this request in a batch, and waits for all its answers at once: nothing can be asked meanwhile",
+            "cannot ask the client: the request came in a batch, whose responses are sent together; send it by itself",
         )),
     }
 }
 
-/// Refuses a question for which the client has not declared the capability, and a question that no client would answer.
+/// Refuses a question whose capability the client has not declared, and a malformed question.
 ///
 /// # Errors
-/// [`ErrorCode::MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capability. Nothing
-/// has been sent then. A modern client may declare the capability and make the request again; a legacy client has declared its
-/// capabilities once and for all, so the error is made one that the model is told of.
+/// [`ErrorCode::MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capability; nothing
+/// has been sent. A modern client may declare the capability and repeat the request. A legacy client cannot change its
+/// capabilities, so the model gets to see the error.
 pub(super) fn question(
     request: &InputRequest,
     capabilities: &ClientCapabilities,
@@ -53,8 +53,7 @@ pub(super) fn question(
 /// Checks an answer against its question, and normalizes its form.
 ///
 /// # Errors
-/// If the answer does not fit: in a request with input responses the error says that the params are wrong, in other revisions
-/// that the client's result is.
+/// If the answer is invalid: with input responses the error is about the params, in other revisions about the client's result.
 pub(super) fn answer(
     key: Option<&str>,
     request: &InputRequest,
@@ -65,7 +64,7 @@ pub(super) fn answer(
     checked.map_err(|problem| wrong_answer(key, request.method(), &problem, revision))
 }
 
-/// The error for an answer that does not fit. `key` is the key of the question, if it has one.
+/// The error for an invalid answer. `key` is the key of the question, if it has one.
 pub(super) fn wrong_answer(
     key: Option<&str>,
     method: &str,
@@ -73,7 +72,7 @@ pub(super) fn wrong_answer(
     revision: Revision,
 ) -> Error {
     let key = key.map_or_else(String::new, |key| format!(" ({key:?})"));
-    let message = format!("the answer to {method}{key} does not fit: {problem}");
+    let message = format!("invalid answer to {method}{key}: {problem}");
     if revision.has_input_responses() {
         Error::invalid_params(message)
     } else {

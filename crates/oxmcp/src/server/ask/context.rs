@@ -1,4 +1,4 @@
-//! Methods of [`RequestContext`] by which a handler asks questions and runs steps.
+//! Methods of [`RequestContext`] for asking questions and running steps.
 
 use std::{
     future::{Future, poll_fn},
@@ -30,21 +30,24 @@ impl RequestContext {
     /// Asks the user to fill in a form, and waits for the answer.
     ///
     /// The fields of the form are those of `T`: text, numbers, `bool`, enums of plain names, and lists of such enums; an
-    /// `Option` need not be filled in. Doc comments become the descriptions that the user sees. A struct without fields is a
-    /// question to say yes or no to. Forms are not for secrets: see [`ask_url`](Self::ask_url).
+    /// `Option` may stay empty. Doc comments become the descriptions that the user sees. A struct without fields is a yes-or-no
+    /// question. Forms are not for secrets: see [`ask_url`](Self::ask_url).
     ///
-    /// This works in every revision that has elicitation, from handlers of tools, prompts and resources. Until 2025-11-25, the
-    /// client is sent a request, and the handler waits. From 2026-07-28 on, the call is answered with the question: this
-    /// function then returns an error ([`Error::is_input_required`]), which the handler must pass on, by `?`; the handler runs
-    /// again, from its beginning, when the answer is there. So ask before you change anything, do in a [`step`](Self::step)
-    /// what must not be done twice, and give each question a key of its own, the same each time. A question whose text or form
-    /// is not the same as in the round before is asked again.
+    /// This works in every revision that has elicitation, from handlers of tools, prompts and resources. Up to 2025-11-25, the
+    /// server sends a request to the client, and the handler waits. From 2026-07-28 on, the question is the response to the
+    /// call: this function returns an error ([`Error::is_input_required`]) that the handler must pass on with `?`, and the
+    /// handler runs again from its beginning when the client sends the answer. So:
     ///
-    /// An answer can come twice. The state that travels with the client is sealed, but the server does not record that it was
-    /// used: within [`Server::state_lifetime`](crate::Server::state_lifetime) a client can make the same round again, by
-    /// mistake or on purpose, and the code after the question runs again. Guard an action that must happen once, such as a
-    /// payment, where it happens: by a key that is made in a [`step`](Self::step), which is the same in every round, and that
-    /// your database accepts once.
+    /// - Ask before you change anything.
+    /// - Put work that must not be done twice into a [`step`](Self::step).
+    /// - Give each question a unique key, and use the same key in every round. If the text or the form of a question changes
+    ///   between rounds, the user is asked again.
+    ///
+    /// A client can send the same answer twice. The state that the client keeps is sealed, but the server does not record that
+    /// it was used: within [`Server::state_lifetime`](crate::Server::state_lifetime), a client can repeat a round, by mistake or
+    /// on purpose, and the code after the question runs again. Guard an action that must happen once, such as a payment, with
+    /// an idempotency key: create the key in a [`step`](Self::step), so that it is the same in every round, and let your
+    /// database accept it once.
     ///
     /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation) and
     /// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
@@ -67,12 +70,12 @@ impl RequestContext {
     ///
     /// # Errors
     /// [`Error::is_declined`] if the user does not agree; in a tool, `?` turns the error into a text that the model can act on.
-    /// [`Error::is_unsupported`] if the client cannot ask, before anything is sent; [`Error::is_timeout`] after
-    /// [`Server::ask_timeout`](crate::Server::ask_timeout); [`Error::is_input_required`] if the answer will come with the next
-    /// round. Besides, an error if the answer does not fit the form, and if no form can ask for `T`.
+    /// [`Error::is_unsupported`] if the client does not support such questions; nothing is sent then. [`Error::is_timeout`]
+    /// after [`Server::ask_timeout`](crate::Server::ask_timeout). [`Error::is_input_required`] if the answer comes with the
+    /// next round. Also if the answer does not match the form, or `T` cannot be a form.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the question is cancelled on the wire, or not asked at all.
+    /// Dropping the future cancels the question on the wire if it was sent.
     #[doc(alias("elicit", "elicitation/create"))]
     pub async fn ask<T>(&self, key: impl Into<String>, message: impl Into<String>) -> Result<T>
     where
@@ -81,10 +84,10 @@ impl RequestContext {
         self.ask_all(Question::form(key, message)).await
     }
 
-    /// Like [`ask`](Self::ask), but returns the user's refusal as an answer and not as an error.
+    /// Like [`ask`](Self::ask), but returns a refusal by the user as an answer instead of an error.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), except the error that the user does not agree.
+    /// Those of [`ask`](Self::ask), except [`Error::is_declined`].
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -100,7 +103,7 @@ impl RequestContext {
             .await
     }
 
-    /// Asks the user to fill in a form that was written by hand. The answer is JSON that fits it.
+    /// Asks the user to fill in a hand-written form. The answer is JSON that matches it.
     ///
     /// # Errors
     /// Those of [`ask`](Self::ask).
@@ -118,13 +121,13 @@ impl RequestContext {
     /// Asks the user to visit a URL (2025-11-25 and later), for data that must not pass through the client: secrets, payments,
     /// logins to other services.
     ///
-    /// The user's consent does not say how the visit ended. Your server must find that out: the page that the user visits is
-    /// yours, and it must make sure that it is the same user. Make a URL with random parts in a [`step`](Self::step), so that
-    /// it is the same when the handler runs again.
+    /// The answer is the user's consent, and not the outcome of the visit. The page belongs to your server, which learns the
+    /// outcome there, and must verify that the visitor is the same user. If the URL has random parts, create it in a
+    /// [`step`](Self::step), so that it is the same when the handler runs again.
     ///
-    /// In 2025-11-25 the elicitation has an id, by which
+    /// In 2025-11-25 the elicitation has an id, with which
     /// [`notify_elicitation_complete`](crate::ServerSession::notify_elicitation_complete) tells the client that the user is
-    /// done; [`Question::url_of`] asks with an id of yours.
+    /// done. To choose the id, use [`Question::url_of`].
     /// See [URL mode](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
     ///
     /// # Errors
@@ -142,12 +145,12 @@ impl RequestContext {
         self.ask_all(Question::url(key, message, url)).await
     }
 
-    /// Asks a model of the client.
+    /// Asks the client to generate a message with a model.
     /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling), which is deprecated from
     /// 2026-07-28 on.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), and the error that the client answers with.
+    /// Those of [`ask`](Self::ask), and errors returned by the client.
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -165,7 +168,7 @@ impl RequestContext {
     /// 2026-07-28 on.
     ///
     /// # Errors
-    /// Those of [`ask`](Self::ask), and the error that the client answers with.
+    /// Those of [`ask`](Self::ask), and errors returned by the client.
     ///
     /// # Cancel safety
     /// As for [`ask`](Self::ask).
@@ -202,8 +205,8 @@ impl RequestContext {
         self.ask_all(question).await
     }
 
-    /// Asks several questions in one round: a tuple of up to eight, or a `Vec`. Questions that are asked at once by
-    /// `tokio::join!` or `tokio::try_join!` go into one round, too.
+    /// Asks several questions in one round: a tuple of up to eight, or a `Vec`. Questions that run concurrently in
+    /// `tokio::join!` or `tokio::try_join!` also share a round.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Question, RequestContext};
@@ -231,17 +234,16 @@ impl RequestContext {
         read(&mut answered.iter())
     }
 
-    /// Runs a function once, even if the handler runs again: its result is stored under the key, and the next time the function
-    /// is not called.
+    /// Runs a function once per call, even if the handler runs several times: later runs get the result stored under the key.
     ///
-    /// A handler that asks starts again from its beginning when the answer is there (2026-07-28 and later). All that it did
-    /// before the question it does again, unless it did it in a step. The stored result travels with the client, sealed, so it
-    /// should be small: see [`Limits::max_request_state`](crate::Limits::max_request_state). Nothing is stored beyond the
-    /// request, and if a client never comes back with the answers, the rest of the handler never runs. Nor is a step a lock: a
-    /// client can send the same answers twice, and then the code after the last question runs twice.
+    /// A handler that asks runs again from its beginning when the answer arrives (2026-07-28 and later). It repeats everything
+    /// it did before the question, except for steps. The client keeps the stored result, sealed, so it should be small: see
+    /// [`Limits::max_request_state`](crate::Limits::max_request_state). The server keeps nothing after the response: if the
+    /// client never sends the answers, the rest of the handler never runs. A step is not a lock: a client can send the same
+    /// answers twice, and then the code after the last question runs twice.
     ///
-    /// In a [task](crate::tasks) the start of a step and its result are stored, so that another process can resume the task: a
-    /// step that has begun and not ended then fails the task, unless the step is [idempotent](Self::step_idempotent).
+    /// In a [task](crate::tasks) the start of a step and its result are stored, so that another process can resume the task.
+    /// A step that started but did not finish then fails the task, unless the step is [idempotent](Self::step_idempotent).
     ///
     /// ```
     /// use oxmcp::{JsonSchema, RequestContext, ToolError};
@@ -259,8 +261,8 @@ impl RequestContext {
     /// ```
     ///
     /// # Errors
-    /// If the result cannot be JSON or cannot be read from it, and if a question was asked already and has no answer yet: the
-    /// function is not called then.
+    /// If the result cannot be converted to JSON or back, or if an earlier question is still unanswered; in that case the
+    /// function is not called.
     ///
     /// # Cancel safety
     /// When the future is dropped, the function's future is dropped, and no result is stored.
@@ -298,17 +300,17 @@ impl RequestContext {
         self.run_step(key.into(), false, f).await
     }
 
-    /// Like [`step`](Self::step), for a function that may run twice: a request that sets a value, for example, or one with an
-    /// idempotency key by which the other side recognizes it.
+    /// Like [`step`](Self::step), for a function that may run twice: for example, a request that sets a value, or one that
+    /// carries an idempotency key.
     ///
-    /// It makes a difference in [tasks](crate::tasks): if the process of a task ends in the middle of a step, another process
-    /// runs the step again if it is idempotent, and otherwise fails the task, since it is not known whether the step was done.
+    /// The difference matters in [tasks](crate::tasks): if the process of a task dies in the middle of a step, another process
+    /// repeats the step if it is idempotent. Otherwise it fails the task, because the step may or may not have been done.
     ///
     /// ```
     /// # use oxmcp::RequestContext;
     /// # async fn write_file(_text: &str) -> u64 { 7 }
     /// async fn save(cx: RequestContext) -> oxmcp::Result<u64> {
-    ///     // Written twice, it is the same file.
+    ///     // Writing it twice gives the same file.
     ///     cx.step_idempotent("write", || write_file("the report")).await
     /// }
     /// # let _ = oxmcp::Tool::new("save", "Save the report", save);
@@ -373,21 +375,21 @@ impl RequestContext {
                 return Err(error);
             }
         };
-        let text = to_raw_value(&value).map_err(|error| unfit(&key, "remembered", error))?;
+        let text = to_raw_value(&value).map_err(|error| unfit(&key, "store", error))?;
         journal.record_step(&key, text.clone());
         detach::end_step(self, &key, Some(text)).await;
         Ok(value)
     }
 
-    /// The answers that came with this request (2026-07-28 and later), for handlers that return [`Reply`](crate::Reply)s. On
-    /// older sessions they are the answers to the questions that the handler returned the time before.
+    /// Returns the answers that came with this request (2026-07-28 and later), for handlers that return
+    /// [`Reply`](crate::Reply)s. In legacy sessions, returns the answers to the questions that the handler returned last.
     #[must_use]
     pub fn input_responses(&self) -> InputResponses {
         Journal::find(self).map_or_else(InputResponses::new, |journal| journal.responses())
     }
 
-    /// The state that came with this request, unverified, for handlers that return [`Reply`](crate::Reply)s. A client can send
-    /// anything there: the handler must protect and check the parts that matter.
+    /// Returns the unverified state that came with this request, for handlers that return [`Reply`](crate::Reply)s. A client can
+    /// send anything there: the handler must protect and check the parts that matter.
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     #[must_use]
     pub fn request_state(&self) -> Option<String> {
@@ -471,12 +473,13 @@ fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<Diges
     let mut shown = request.clone();
     shown.project(revision);
     let json = shown.to_json().map_err(|error| {
-        Error::misuse(format!("the question {key:?} is no JSON: {error}")).with_source(error)
+        Error::misuse(format!("could not serialize the question {key:?}: {error}"))
+            .with_source(error)
     })?;
     Ok(Digest::of(&json))
 }
 
-/// The digest of a question, of the fields that its client sees. `key` serves only the error message.
+/// The digest of a question: of the fields that its client sees. `key` is only for the error message.
 ///
 /// # Errors
 /// If the question cannot be written as JSON.
@@ -506,7 +509,7 @@ fn lookup(
     }
 }
 
-/// Returns the journal of a handler that can ask, or an error if no answer can come.
+/// Returns the journal of a handler that can ask, or an error if it could not get an answer.
 fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
     let parts = cx.parts();
     if cx.server_session().is_none() {
@@ -514,7 +517,7 @@ fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
     }
     if parts.id.is_none() {
         return Err(Error::misuse(
-            "a notification has no answer, so nothing can be asked while it is handled",
+            "cannot ask while handling a notification: it has no response that could carry the question",
         ));
     }
     check::batch(cx)?;
@@ -522,10 +525,10 @@ fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
     let modern = cx.revision().is_modern();
     journal.with_mode(|mode| match mode {
         Mode::Reply(_) => Err(Error::misuse(
-            "a handler that returns a Reply asks by returning Reply::InputRequired, and not in between",
+            "cannot ask here: a handler that returns a `Reply` asks by returning `Reply::InputRequired`",
         )),
         Mode::LiveSession if modern => Err(Error::misuse(
-            "only handlers of tools, prompts and resources can ask, and only with the context that they were given",
+            "cannot ask here: only handlers of tools, prompts and resources can, with the context passed to them",
         )),
         Mode::LiveSession | Mode::Rounds(_) => Ok(()),
     })?;
@@ -533,10 +536,10 @@ fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
 }
 
 fn no_server() -> Error {
-    Error::misuse("a client is asked by handlers of servers only")
+    Error::misuse("cannot ask here: only the handlers of a server can ask its client")
 }
 
-/// Lets futures that are joined with this one ask as well, before the handler ends.
+/// Yields, so that futures joined with this one can ask in the same round.
 async fn yield_to_siblings() {
     let mut polled = false;
     poll_fn(|cx| {
@@ -552,7 +555,7 @@ async fn yield_to_siblings() {
 
 fn unfit(key: &str, what: &str, error: serde_json::Error) -> Error {
     Error::misuse(format!(
-        "what the step {key:?} came to cannot be {what}: {error}"
+        "could not {what} the result of step {key:?}: {error}"
     ))
     .with_source(error)
 }

@@ -1,5 +1,4 @@
-//! Contexts of handlers that can be detached from their requests, with the journal of the request, and of handlers that run
-//! again without a request.
+//! Contexts of handlers that can be detached from their requests, or run again without one.
 
 use std::{future::ready, sync::Arc};
 
@@ -40,13 +39,12 @@ pub(crate) fn is_suspended(request: &RequestContext) -> bool {
     Journal::find(request).is_some_and(|journal| journal.is_suspended())
 }
 
-/// The questions and steps of a request's handler so far, for another run of the handler.
+/// The questions and steps of a request's handler so far, for its next run.
 pub(crate) fn known(request: &RequestContext) -> Vec<RecordedAnswer> {
     Journal::find(request).map_or_else(Vec::new, |journal| journal.known())
 }
 
-/// The state and the responses that were given to a request's handler that asks by a [`Reply`](crate::Reply). `None` for any
-/// other handler.
+/// The state and the responses passed to a handler that asks by a [`Reply`](crate::Reply). `None` for any other handler.
 pub(crate) fn reply_input(request: &RequestContext) -> Option<(Option<String>, InputResponses)> {
     Journal::find(request)?.reply()
 }
@@ -108,14 +106,14 @@ pub(super) async fn ask(
         biased;
         answer = work.ask(key.to_owned(), request.clone()) => answer?,
         () = cx.cancelled() => {
-            return Err(Error::cancelled("the work that asked was cancelled"));
+            return Err(Error::cancelled("the question was cancelled with its call"));
         }
     };
     check::answer(Some(key), request, &answer, cx.revision())
 }
 
-/// Continues a handler that asks by a [`Reply`](crate::Reply) after it was detached from its request, which can no longer bring
-/// the answers. `ended` is the handler's result; `again` starts the handler again.
+/// Continues a handler that asks by a [`Reply`](crate::Reply) after it was detached from its request, which can no longer carry
+/// the answers. `ended` is the handler's result; `again` restarts the handler.
 pub(crate) async fn go_on_detached(
     cx: RequestContext,
     ended: Result<Body>,
@@ -143,7 +141,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn a_context_that_can_be_detached_is_that_of_its_request() {
+    async fn detachable_context_matches_its_request() {
         let connection = Connection::new(ServerRole::new(Server::new("s", "1")), Limits::default());
         let mut parts = ContextParts::new(&connection, Some(1.into()), Arc::new(Peer::unknown()));
         parts.sender = Some(Principal::new("ann"));

@@ -1,4 +1,4 @@
-//! Form that asks for a type, derived from the type's JSON schema.
+//! Elicitation form for a type, derived from the type's JSON schema.
 
 use std::{any::TypeId, collections::HashMap, sync::Arc};
 
@@ -34,7 +34,7 @@ impl Form {
     /// The form that asks for a `T`.
     ///
     /// # Errors
-    /// If no form can ask for it, with the field that is the cause.
+    /// If the type cannot be a form; the error names the field.
     pub(super) fn of<T: JsonSchema + 'static>() -> Result<Arc<Self>> {
         let id = TypeId::of::<T>();
         let forms = FORMS.read();
@@ -49,7 +49,7 @@ impl Form {
             forms.insert(id, made.clone());
             made
         });
-        made.map_err(|problem| Error::misuse(format!("no form can ask for {problem}")))
+        made.map_err(|problem| Error::misuse(format!("cannot make a form for {problem}")))
     }
 
     fn make(whole: Schema) -> Result<Self, String> {
@@ -63,13 +63,12 @@ impl Form {
         let object: Object = serde_json::from_str(whole.as_raw().get())
             .ok()
             .filter(|_| whole.is_object())
-            .ok_or("it is no struct with named fields")?;
+            .ok_or("not a struct with named fields")?;
         let mut schema = ElicitSchema::new();
         for (name, property) in object.properties {
             let field = field(property).map_err(|problem| {
                 format!(
-                    "the field {name:?} {problem}; fields are text, numbers, bool, enums of plain names, and lists of \
-                     such enums"
+                    "field {name:?} {problem}; use text, numbers, bool, enums of plain names, or lists of such enums"
                 )
             })?;
             schema = if object.required.contains(&name) {
@@ -81,7 +80,7 @@ impl Form {
         Ok(Self { schema, whole })
     }
 
-    /// Checks an answer that fits the form against the schema of the type.
+    /// Validates an answer that matches the form against the schema of the type.
     pub(super) fn check(&self, content: &str) -> Result<(), String> {
         let content =
             serde_json::from_str::<&RawValue>(content).map_err(|error| error.to_string())?;
@@ -90,7 +89,7 @@ impl Form {
             .map_err(|violations| violations.to_string())
     }
 
-    /// Describes the error of a type that cannot be read from an answer, although it fits.
+    /// Describes the error of a type that cannot be read from an answer, although the answer is valid.
     pub(super) fn refusal<T: DeserializeOwned>(
         &self,
         content: &RawValue,
@@ -124,7 +123,7 @@ struct Property {
 
 fn read(property: JsonObject) -> Result<Property, String> {
     Property::deserialize(Value::Object(property))
-        .map_err(|error| format!("has a schema that no form has: {error}"))
+        .map_err(|error| format!("has an unsupported schema: {error}"))
 }
 
 fn field(property: JsonObject) -> Result<PrimitiveSchema, String> {
@@ -140,8 +139,8 @@ fn field(property: JsonObject) -> Result<PrimitiveSchema, String> {
         Some("boolean") => Ok(boolean(property).into()),
         Some("array") => list(property),
         Some("object") => Err("is an object".into()),
-        _ if is_reference => Err("is of a recursive type".into()),
-        _ => Err("can be of several kinds".into()),
+        _ if is_reference => Err("has a recursive type".into()),
+        _ => Err("accepts several types".into()),
     }
 }
 
@@ -153,7 +152,7 @@ fn text(property: Property) -> StringSchema {
     schema.min_length = property.min_length;
     schema.max_length = property.max_length;
     schema.pattern = property.pattern;
-    // Forms know four formats; the schema of the type checks the others when the answer is read.
+    // Forms support four formats; the schema of the type checks the others when the answer is read.
     schema.format = format.filter(|format| !matches!(format, StringFormat::Unknown(_)));
     schema.default = property.default.as_ref().and_then(string);
     schema
@@ -194,7 +193,7 @@ fn list(property: Property) -> Result<PrimitiveSchema, String> {
     let default = property.default.as_ref().and_then(Value::as_array);
     let mut schema = MultiSelectSchema::default();
     schema.title = property.title;
-    // If the field has no description, that of the enum is used.
+    // The description of the enum is the default of the field's description.
     schema.description = property
         .description
         .or_else(|| items.and_then(|it| it.description));

@@ -45,7 +45,7 @@ enum Meal {
 }
 
 #[test]
-fn a_struct_is_a_form() {
+fn struct_can_be_a_form() {
     let form = Form::of::<Booking>().unwrap();
     let text = serde_json::to_string_pretty(&form.schema).unwrap();
     insta::assert_snapshot!(text, @r#"
@@ -120,7 +120,7 @@ fn problem<T: JsonSchema + 'static>() -> String {
 }
 
 #[test]
-fn what_no_form_can_ask_for_is_named() {
+fn unsupported_form_field_is_named() {
     #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nested {
@@ -149,21 +149,21 @@ fn what_no_form_can_ask_for_is_named() {
         problem::<Chain>(),
     ];
     insta::assert_snapshot!(problems.join("\n"), @r#"
-    no form can ask for Nested: the field "inner" is an object; fields are text, numbers, bool, enums of plain names, and lists of such enums
-    no form can ask for Tags: the field "tags" is a list of something other than an enum; fields are text, numbers, bool, enums of plain names, and lists of such enums
-    no form can ask for boolean: it is no struct with named fields
-    no form can ask for Chain: the field "next" is of a recursive type; fields are text, numbers, bool, enums of plain names, and lists of such enums
+    cannot make a form for Nested: field "inner" is an object; use text, numbers, bool, enums of plain names, or lists of such enums
+    cannot make a form for Tags: field "tags" is a list of something other than an enum; use text, numbers, bool, enums of plain names, or lists of such enums
+    cannot make a form for boolean: not a struct with named fields
+    cannot make a form for Chain: field "next" has a recursive type; use text, numbers, bool, enums of plain names, or lists of such enums
     "#);
 }
 
 #[test]
-fn a_form_is_made_once() {
+fn form_is_built_once() {
     let first = Form::of::<Booking>().unwrap();
     assert!(Arc::ptr_eq(&first, &Form::of::<Booking>().unwrap()));
 }
 
 #[test]
-fn the_type_says_more_than_the_form() {
+fn type_may_be_stricter_than_the_form() {
     let form = Form::of::<Booking>().unwrap();
     let content = |hours: f64| {
         to_raw_value(&serde_json::json!({
@@ -176,7 +176,7 @@ fn the_type_says_more_than_the_form() {
 }
 
 #[test]
-fn a_pattern_is_shown_to_the_user() {
+fn pattern_is_shown_to_the_user() {
     #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Flight {
@@ -194,7 +194,7 @@ fn a_pattern_is_shown_to_the_user() {
 }
 
 #[test]
-fn what_a_type_says_of_its_fields_is_shown_to_the_user() {
+fn field_descriptions_are_shown_to_the_user() {
     #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Order {
@@ -239,7 +239,7 @@ fn what_a_type_says_of_its_fields_is_shown_to_the_user() {
 }
 
 #[test]
-fn an_answer_is_held_against_the_type_and_not_its_form_alone() {
+fn answer_is_validated_against_the_type_too() {
     #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Fives {

@@ -1,5 +1,4 @@
-//! Journal of a handler that asks: its questions, answers and steps. A handler that runs again finds in it the answers and
-//! results of its earlier runs.
+//! Journal of a handler that asks: its questions, answers and steps, including those of its earlier runs.
 
 use std::{any::Any, mem, sync::Arc};
 
@@ -28,9 +27,9 @@ struct State {
     responses: InputResponses,
     /// Whether the client returned the state, which says which questions the responses answer.
     has_state: bool,
-    /// The questions of this round, by key: a key must not stand for two questions.
+    /// The questions of this round, by key: two questions must not share a key.
     asked: Vec<(String, Digest)>,
-    /// The questions that are still to be sent to the client.
+    /// The questions to send to the client.
     open: InputRequests,
     /// The questions and steps of this run, in order.
     reached: Vec<Reached>,
@@ -59,7 +58,7 @@ enum Kind {
 pub(crate) struct RecordedAnswer {
     pub(crate) key: String,
     pub(crate) fact: RecordedOutcome,
-    /// Whether it began while a step was running, so that its place in the order is not reliable.
+    /// Whether it began while a step was running, so that the order is not reliable.
     pub(crate) overlaps: bool,
 }
 
@@ -79,10 +78,10 @@ pub(crate) enum RecordedOutcome {
 /// The way in which the questions of a handler are asked.
 #[derive(Debug, Default)]
 pub(super) enum Mode {
-    /// By requests, while the handler waits. Modern clients take no requests.
+    /// By requests, while the handler waits. Modern clients accept no requests.
     #[default]
     LiveSession,
-    /// By answering the handler's request, given here, with the questions.
+    /// By responding to the handler's request, given here, with the questions.
     Rounds(RoundRequest),
     /// By a [`Reply`](crate::Reply) that the handler returns; the handler was given this state.
     Reply(Option<String>),
@@ -150,20 +149,20 @@ impl Journal {
         self.0.lock().responses.clone()
     }
 
-    /// Looks up the answer to a question. The key stands for this question from now on, and for no other.
+    /// Looks up the answer to a question, and reserves the key for the question.
     ///
-    /// An answer counts only if it was given to this very question, as recorded in the state that came with it. An answer that
-    /// comes without the state counts as well: no client that keeps to the protocol sends one, and a client that forges its
-    /// user's answers can do so with a state, too.
+    /// An answer counts only if it was given to this very question, as recorded in the state that came with it. An answer
+    /// without state is also accepted: no compliant client sends one, and a client that forges its user's answers can do so
+    /// with state, too.
     ///
     /// # Errors
-    /// If the key stands for another question already.
+    /// If another question has the key.
     pub(super) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
         let mut state = self.0.lock();
         match find(&state.asked, key) {
             Some(before) if before != question => {
                 return Err(Error::misuse(format!(
-                    "the key {key:?} stands for two different questions; give each question a key of its own"
+                    "duplicate question key {key:?}: two different questions use it; give each question a unique key"
                 )));
             }
             Some(_) => {}
@@ -177,7 +176,7 @@ impl Journal {
             if answer.question == *question {
                 return Ok(Lookup::Known(answer.value.clone()));
             }
-            tracing::debug!(key, "the question has changed; it is asked again");
+            tracing::debug!(key, "asking again because the question has changed");
             return Ok(Lookup::Missing);
         }
         let Some(response) = state.responses.get(key) else {
@@ -186,7 +185,7 @@ impl Journal {
         if state.has_state && find(&state.record.open, key) != Some(question) {
             tracing::debug!(
                 key,
-                "what was answered is not what is asked; it is asked again"
+                "asking again because the answer belongs to another question"
             );
             return Ok(Lookup::Missing);
         }
@@ -204,7 +203,7 @@ impl Journal {
         });
     }
 
-    /// Adds a question for the client: the handler is suspended then, and its result is dropped when it ends.
+    /// Adds a question for the client. This suspends the handler: its result is dropped when it ends.
     pub(super) fn suspend(&self, key: &str, request: InputRequest) {
         self.0.lock().open.insert(key, request);
     }
@@ -261,8 +260,7 @@ impl Journal {
         }
     }
 
-    /// The state and the responses that were given to a handler that asks by a [`Reply`](crate::Reply). `None` for any other
-    /// handler.
+    /// The state and the responses passed to a handler that asks by a [`Reply`](crate::Reply). `None` for any other handler.
     pub(super) fn reply(&self) -> Option<(Option<String>, InputResponses)> {
         let state = self.0.lock();
         match &state.mode {
@@ -305,8 +303,7 @@ impl Journal {
         known
     }
 
-    /// The questions of a suspended handler, the record to be sealed until they are answered, and the request. `None` if the
-    /// handler is not suspended.
+    /// The questions of a suspended handler, the record to seal, and the request. `None` if the handler is not suspended.
     pub(super) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
         let mut state = self.0.lock();
         if state.open.is_empty() {
@@ -320,7 +317,7 @@ impl Journal {
         let mut record = mem::take(&mut state.record);
         record.open = mem::take(&mut state.asked);
         record.open.retain(|(key, _)| open.get(key).is_some());
-        // Questions that are no longer asked are not open any more. An open question has no answer: one under its key answers
+        // Questions that are no longer asked are closed. An open question has no answer yet: an answer under its key belongs to
         // an older question.
         record
             .answers

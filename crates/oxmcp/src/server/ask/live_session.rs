@@ -1,4 +1,4 @@
-//! Questions in an open session (until 2025-11-25): requests to the client whose answers the handler waits for.
+//! Questions in a legacy session (up to 2025-11-25): requests to the client, for whose answers the handler waits.
 
 use std::{
     future::{Future, IntoFuture},
@@ -38,7 +38,7 @@ pub(super) async fn ask(
 /// See [related tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#associating-task-related-messages).
 ///
 /// # Errors
-/// [`Error::is_unsupported`] if this client cannot be asked; and any error that prevents the answer.
+/// [`Error::is_unsupported`] if this client cannot be asked, and any error that prevents an answer.
 pub(crate) async fn ask_for_task(
     cx: &RequestContext,
     task_id: &str,
@@ -72,7 +72,7 @@ async fn ask_with(
         answer = question => answer?,
         () = cx.cancelled() => {
             let method = request.method();
-            return Err(Error::cancelled(format!("the request that asked {method} was cancelled")));
+            return Err(Error::cancelled(format!("{method} was cancelled with the call that asked")));
         }
     };
     let text: &RawValue = serde_json::from_str(&asked).map_err(|error| {
@@ -94,7 +94,7 @@ async fn send(
     let method = request.method().to_owned();
     let Some((method, meta, params)) = request.into_request(revision)? else {
         return Err(Error::misuse(format!(
-            "clients cannot be asked {method}: the protocol has no such question"
+            "cannot send {method} to a client: not a question of the protocol"
         )));
     };
     options.meta.merge(meta);
@@ -129,7 +129,7 @@ pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result
     Ok(())
 }
 
-/// A request to a client that is about to be made. Await it for the result, or set its options first.
+/// A request to a client, sent when awaited. Set its options first.
 ///
 /// ```
 /// # async fn run(session: oxmcp::ServerSession) -> oxmcp::Result<()> {
@@ -140,12 +140,12 @@ pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result
 /// ```
 ///
 /// # Errors
-/// The error that the client answered with, and any error that prevents the answer: see [`Error`]'s predicates. If the client
-/// cannot be asked, nothing is sent: [`Error::is_unsupported`].
+/// The error that the client returned, and any error that prevents a response: see [`Error`]'s predicates.
+/// [`Error::is_unsupported`] if the client does not support the request; nothing is sent then.
 ///
 /// # Cancel safety
 /// Dropping the future cancels the request on the wire.
-#[must_use = "a request is made when it is awaited"]
+#[must_use = "the request is sent when this is awaited"]
 pub struct SessionCall<M: Method> {
     session: ServerSession,
     params: Result<Box<M::Params>>,
@@ -171,15 +171,15 @@ impl<M: Method> SessionCall<M> {
         self
     }
 
-    /// Sets how long to wait for the answer. Default: [`Server::ask_timeout`](crate::Server::ask_timeout).
+    /// Sets the timeout. Default: [`Server::ask_timeout`](crate::Server::ask_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = timeout;
         self.options.max_total = timeout;
         self
     }
 
-    /// Asks for progress; the handler is called in order and before the answer. Progress does not extend the deadline, which
-    /// allows for users' time already.
+    /// Requests progress. The handler is called in order, and before the call returns. Progress does not extend the deadline,
+    /// which already allows for the user's time.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress).
     pub fn on_progress(mut self, handler: impl FnMut(ProgressParams) + Send + 'static) -> Self {
         self.options.on_progress = Some(Box::new(handler));

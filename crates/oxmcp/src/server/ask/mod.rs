@@ -1,18 +1,18 @@
 //! Questions that a handler asks of the user, of a model, or for the client's roots, while it serves a request.
 //!
-//! A handler is written once. In a session that `initialize` opened, a question is a request to the client, made while the
-//! handler waits. A modern request is answered with the questions and made again with the answers; then the handler runs from
-//! its beginning, and finds the earlier answers and results of steps in its journal. Between the rounds the journal travels
-//! with the client, sealed.
+//! A handler is written once, for all revisions. In a legacy session, a question is a request to the client, and the handler
+//! waits for the answer. A modern request is answered with the questions, and the client repeats it with the answers: the
+//! handler then runs from its beginning, and finds earlier answers and step results in its journal. Between the rounds, the
+//! client keeps the journal, sealed.
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 //!
 //! # Where it is decided
 //!
 //! Whether a client may be asked: `LegacySession::may_be_asked` (`server/dispatch/identity.rs`) and `question` (`check.rs`).
-//! State: `journal.rs`, sealed and opened in `rounds.rs` (`sealed_state.rs`) by the first of `state_keys`, or by the key of the
-//! process; any of them opens it (`session/sealing.rs`). State that does not open is -32602. The state of a [`Reply`] is the
-//! handler's own, and is not sealed.
+//! State: `journal.rs`, sealed and opened in `rounds.rs` (`sealed_state.rs`). The first of `state_keys` seals it, or else the
+//! key of the process; each of the keys opens it (`session/sealing.rs`). State that does not open fails with -32602. The state
+//! of a [`Reply`] belongs to the handler, and is not sealed.
 
 mod check;
 mod context;

@@ -17,9 +17,9 @@ use crate::{
     error::{Error, Result},
 };
 
-/// A question to the client, under a key that distinguishes it from the other questions of the handler.
+/// A question to the client, with a key that is unique among the questions of the handler.
 ///
-/// [`RequestContext::ask_all`](crate::RequestContext::ask_all) asks several in one round. Each fails if the user does not
+/// [`RequestContext::ask_all`](crate::RequestContext::ask_all) asks several in one round. A question fails if the user does not
 /// agree; [`or_declined`](Self::or_declined) turns the refusal into an answer.
 ///
 /// ```
@@ -39,7 +39,7 @@ use crate::{
 ///     Ok(())
 /// }
 /// ```
-#[must_use = "a question is asked by `RequestContext::ask_all`"]
+#[must_use = "pass the question to `RequestContext::ask_all`"]
 pub struct Question<T = ()> {
     pub(super) put: Put,
     pub(super) read: Read<T>,
@@ -56,7 +56,7 @@ pub struct Put {
 
 pub(super) type Read<T> = Box<dyn FnOnce(&Answered) -> Result<T> + Send>;
 
-/// An answer that fits its question.
+/// A valid answer and its question.
 #[derive(Debug)]
 #[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
 pub struct Answered {
@@ -74,12 +74,12 @@ pub enum Asked<T> {
     Accepted(T),
     /// The user declined.
     Declined,
-    /// The user did neither: closed the window, for example.
+    /// The user did neither, for example by closing the window.
     Cancelled,
 }
 
 impl<T> Asked<T> {
-    /// The answer, if the user agreed.
+    /// Returns the answer, if the user agreed.
     #[must_use]
     pub fn accepted(self) -> Option<T> {
         match self {
@@ -88,7 +88,7 @@ impl<T> Asked<T> {
         }
     }
 
-    /// The decision, without the answer.
+    /// Returns the decision, without the answer.
     ///
     /// ```
     /// use oxmcp::{Asked, protocol::ElicitAction};
@@ -131,7 +131,7 @@ impl Question {
         };
         Question::new(key, request, move |answered: &Answered| {
             let content = answered.accepted()?;
-            // If no form could be made, the question was not asked, and there is no answer to read.
+            // Without a form the question was not asked, and has no answer.
             let form = form?;
             let checked = form.check(content.get());
             checked.map_err(|problem| answered.wrong(&problem))?;
@@ -140,7 +140,7 @@ impl Question {
         })
     }
 
-    /// Asks the user to fill in a form that was written by hand. The answer is JSON that fits it.
+    /// Asks the user to fill in a hand-written form. The answer is JSON that matches it.
     pub fn form_of(key: impl Into<String>, params: ElicitFormParams) -> Question<Box<RawValue>> {
         Question::new(
             key,
@@ -149,13 +149,13 @@ impl Question {
         )
     }
 
-    /// Asks the user to visit a URL. The answer says that the user agreed to, not how the visit ended.
+    /// Asks the user to visit a URL. The answer is the user's consent, not the outcome of the visit.
     /// See [`RequestContext::ask_url`](crate::RequestContext::ask_url).
     pub fn url(key: impl Into<String>, message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::url_of(key, ElicitUrlParams::new(message, url))
     }
 
-    /// Asks the user to visit a URL, with custom params: with an id, for example.
+    /// Asks the user to visit a URL, with custom params, such as an id.
     pub fn url_of(key: impl Into<String>, params: ElicitUrlParams) -> Self {
         let request = Ok(ElicitParams::from(params).into());
         Self::new(key, request, |answered: &Answered| {
@@ -163,7 +163,7 @@ impl Question {
         })
     }
 
-    /// Asks a model of the client.
+    /// Asks the client to generate a message with a model.
     /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
     pub fn sample(
         key: impl Into<String>,
@@ -175,8 +175,7 @@ impl Question {
     /// Asks for the client's roots.
     /// See [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots).
     pub fn roots() -> Question<Vec<Root>> {
-        // All such questions have the same answer, so one key is enough; a handler would hardly choose it for a question of its
-        // own.
+        // All such questions have the same answer, so they share a key, which a handler is unlikely to choose.
         let request = Ok(InputRequest::ListRoots(EmptyParams::default()));
         Question::new("roots/list", request, |answered: &Answered| {
             answered.read().map(|result: ListRootsResult| result.roots)
@@ -199,7 +198,7 @@ impl<T> Question<T> {
         }
     }
 
-    /// The same question, with the user's refusal as an answer and not an error.
+    /// Turns a refusal by the user into an answer instead of an error.
     pub fn or_declined(self) -> Question<Asked<T>>
     where
         T: 'static,
@@ -260,7 +259,7 @@ pub trait Questions: Parts {}
 
 impl<T: Parts> Questions for T {}
 
-/// The operations that asking needs of questions. The trait cannot be named outside of this crate, which seals [`Questions`].
+/// The operations of questions that asking needs. The trait cannot be named outside of this crate, which seals [`Questions`].
 #[expect(unnameable_types, reason = "that seals the trait above")]
 pub trait Parts {
     /// The type of the answers.
@@ -271,7 +270,7 @@ pub trait Parts {
     fn put(self, questions: &mut Vec<Put>) -> Reader<Self::Answers>;
 }
 
-/// Reads as many answers as there were questions, from the front.
+/// Reads one answer for each question, from the front.
 pub(super) type Reader<T> = Box<dyn FnOnce(&mut slice::Iter<'_, Answered>) -> Result<T> + Send>;
 
 impl<T: 'static> Parts for Question<T> {
@@ -321,7 +320,7 @@ tuples! {
     (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
 }
 
-/// The error for an answer that is missing: there must be an answer to each question, or none at all.
+/// The error for a missing answer, which is a bug: either all questions are answered, or none.
 fn lost() -> Error {
-    Error::internal("an answer was lost")
+    Error::internal("missing the answer to a question")
 }

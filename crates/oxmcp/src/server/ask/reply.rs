@@ -12,14 +12,16 @@ use crate::{
     },
 };
 
-/// The result of a handler that returns its questions: for proxies, which pass on the questions of another server, and for
-/// handlers that keep the state in their own way. [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
+/// The result of a handler that returns its questions instead of awaiting the answers.
+///
+/// It is for proxies that forward the questions of another server, and for handlers that manage their own state. Otherwise
+/// [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
 ///
 /// Such a handler finds the answers in [`RequestContext::input_responses`](crate::RequestContext::input_responses) and the
 /// state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed, so the handler
-/// must protect the parts that matter. On sessions of revisions without
-/// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr) the returned questions are turned into
-/// requests to the client, and the handler is called again with the answers, up to ten times.
+/// must protect the parts that matter. In sessions of revisions without
+/// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr), the server sends the returned questions
+/// as requests to the client, and calls the handler again with the answers, up to ten times.
 ///
 /// ```
 /// use oxmcp::{Reply, RequestContext, Tool, ToolError};
@@ -42,7 +44,7 @@ use crate::{
 pub enum Reply<T> {
     /// The result.
     Complete(T),
-    /// The questions that the client is asked first.
+    /// The questions to ask the client first.
     InputRequired(InputRequiredResult),
 }
 

@@ -1,4 +1,4 @@
-//! Questions that a handler returns as a [`Reply`](crate::Reply) and that are asked by other means than a round of its request.
+//! Questions that a handler returns as a [`Reply`](crate::Reply), asked without a round of its request.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ use crate::{
     },
 };
 
-/// The maximum number of rounds of one handler, as clients limit them for modern servers.
+/// The maximum number of rounds of one handler; clients of modern servers have the same limit.
 const MAX_ROUNDS: usize = 10;
-/// The pause before a handler runs again that has asked no question.
+/// The pause before the next run of a handler that has asked no question.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// A function that asks one question, given with its key.
@@ -60,7 +60,7 @@ pub(super) fn reply(result: Result<Body>) -> Result<Outcome> {
         Ok(Some(asked)) => Ok(Outcome::Asked(asked)),
         Ok(None) => Err(error),
         Err(problem) => Err(Error::misuse(format!(
-            "what the handler asks is no question of the protocol: {problem}"
+            "the handler returned an invalid question: {problem}"
         ))),
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) 
     }
     if !is_any && asked.request_state.is_none() {
         return Err(Error::misuse(
-            "the handler asks for nothing: an InputRequiredResult has input requests, a request state, or both",
+            "the handler asked for nothing: an `InputRequiredResult` needs input requests, a request state, or both",
         ));
     }
     Ok(())
@@ -110,7 +110,7 @@ pub(super) async fn ask_until_done(
     }
     match reply(running.await)? {
         Outcome::Asked(_) => Err(Error::limit(format!(
-            "the handler asked more than {MAX_ROUNDS} times; a client would have given up"
+            "too many rounds: the handler asked more than {MAX_ROUNDS} times"
         ))),
         Outcome::Done(body) => Ok(body),
     }

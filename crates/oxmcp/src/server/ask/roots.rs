@@ -1,4 +1,4 @@
-//! Roots of a client, cached until they change.
+//! Cache of a client's roots.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{server::dispatch::SessionHook, session::connection::Connection, sync
 pub(crate) struct RootsCache(Mutex<(u64, Option<Arc<[Root]>>)>);
 
 impl RootsCache {
-    /// Invalidates the cache, before the hook runs, since the roots have changed.
+    /// Invalidates the cache after a change of the roots, and then runs the hook.
     pub(crate) fn changed(&self, connection: &Arc<Connection>, hook: Option<&SessionHook>) {
         let mut state = self.0.lock();
         state.0 += 1;
@@ -30,7 +30,7 @@ impl RootsCache {
         self.0.lock().0
     }
 
-    /// Stores roots that were asked for when the version was `as_of`, unless they have changed since.
+    /// Stores roots that were requested at version `as_of`, unless they have changed since.
     pub(super) fn set(&self, as_of: u64, roots: &Arc<[Root]>) {
         let mut state = self.0.lock();
         if state.0 == as_of {

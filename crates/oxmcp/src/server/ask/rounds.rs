@@ -1,7 +1,7 @@
 //! Rounds of questions (MRTR): serving a request whose handler can ask.
 //!
-//! A modern request is answered with the questions and made again with the answers; then the handler runs from its beginning,
-//! with its journal.
+//! The response to a modern request has the questions, and the client repeats the request with the answers: the handler then
+//! runs from its beginning, with its journal.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,10 +31,10 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The error for a state that does not open, whatever the reason: the reason would only help a forger.
+/// The error for a state that does not open. It never gives the reason, which would only help a forger.
 const REFUSED: &str = "Invalid or expired requestState";
 
-/// Whether a request needs [`serve`]. Most do not, and then there is no overhead.
+/// Whether a request needs [`serve`]. Most do not, and have no overhead.
 pub(crate) fn needs_rounds(call: &Call<'_>, mode: AskMode) -> bool {
     let modern = || call.cx.revision().is_modern();
     let comes_back = call.params.request_state.is_some();
@@ -47,8 +47,8 @@ pub(crate) fn needs_rounds(call: &Call<'_>, mode: AskMode) -> bool {
     }
 }
 
-/// Serves a request whose handler can ask. `begin` starts the handler; it is called again when a legacy client has answered the
-/// questions that the handler returned.
+/// Serves a request whose handler can ask. `begin` starts the handler, again and again while a legacy client answers the
+/// questions that it returns.
 ///
 /// # Errors
 /// If the state or the responses that came with the request are malformed, or the state does not open.
@@ -114,7 +114,7 @@ fn open(
             method = request.method,
             target = %Logged(&request.target),
             %reason,
-            "a requestState was refused"
+            "refusing a request state"
         );
         Error::invalid_params(REFUSED)
     })
@@ -140,7 +140,7 @@ fn now() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Runs the handler. If it has asked questions, they are the answer, whatever else it returns.
+/// Runs the handler. If it has asked questions, they are the response, whatever it returns.
 async fn finish_round(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
     let ended = panics::catch(future).await;
     let asked = Journal::find(&cx).and_then(|journal| journal.take_suspended());
@@ -182,8 +182,8 @@ async fn finish_reply(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Re
     }
 }
 
-/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client does not know rounds: makes a
-/// request of each question, and runs the handler again with the answers.
+/// Serves a handler that asks by a [`Reply`](crate::Reply) in a legacy session, whose client does not know rounds: sends each
+/// question as a request, and runs the handler again with the answers.
 fn serve_legacy(
     cx: RequestContext,
     request: RoundRequest,
@@ -211,6 +211,7 @@ fn serve_legacy(
 
 fn server(cx: &RequestContext) -> Result<Server> {
     let session = cx.server_session();
-    let session = session.ok_or_else(|| Error::internal("only servers ask"))?;
+    let session =
+        session.ok_or_else(|| Error::internal("cannot ask here: only servers ask questions"))?;
     Ok(session.server())
 }

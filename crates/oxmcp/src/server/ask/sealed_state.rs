@@ -1,8 +1,8 @@
-//! Sealed state (`requestState`): the journal of a handler between two rounds, as it travels through the client and back.
+//! Sealed state (`requestState`): the journal of a handler between two rounds, while the client keeps it.
+//!
+//! A token is the record as sealed JSON. It is bound to its request, and opens for no other request.
 //!
 //! Time and nonce are arguments: this module reads no clock and generates no randomness.
-//!
-//! A token is the record as JSON, sealed; it is bound to the request, so that it opens for no other request.
 //!
 //! See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
 
@@ -55,7 +55,7 @@ impl Digest {
     /// The digest of a question, as JSON.
     pub(super) fn of(question: &[u8]) -> Self {
         let digest = sha256(&[b"oxmcp question", question]);
-        // 128 bits are enough: only the server itself could look for another question with the same digest.
+        // 128 bits are enough: only the server itself could search for a collision.
         let half = digest.first_chunk::<16>().copied().unwrap_or_default();
         Self(BASE64_URL_SAFE_NO_PAD.encode(half).into())
     }
@@ -65,7 +65,7 @@ impl Digest {
     }
 }
 
-/// The request that a token is bound to: presented with any other, it does not open.
+/// The request that a token is bound to; the token opens for no other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Binding<'a> {
     pub(super) server: &'a str,
@@ -97,9 +97,9 @@ impl Binding<'_> {
     }
 }
 
-/// The arguments in a form that is independent of the order of their members, since a client or an intermediary may write them
-/// anew. The rest stays: a number keeps its text, which may be more precise than any numeric type, and of two members of the
-/// same name each counts.
+/// The arguments in a form that does not depend on the order of members, since a client or an intermediary may serialize them
+/// again. Everything else stays: a number keeps its text, which may be more precise than any numeric type, and duplicate
+/// members all count.
 fn canonical(arguments: &str) -> String {
     let Ok(checked) = serde_json::from_str::<&RawValue>(arguments) else {
         return arguments.to_owned();
@@ -158,7 +158,7 @@ pub(super) fn seal(
     nonce: [u8; NONCE],
     limit: usize,
 ) -> Result<String> {
-    let broken = || Error::internal("the state of the questions cannot be sealed");
+    let broken = || Error::internal("could not seal the state of the questions");
     let plain = serde_json::to_vec(record).map_err(|error| broken().with_source(error))?;
     let token = binding.bound(|bound| sealing::seal(&plain, bound, key, nonce));
     let token = token.ok_or_else(broken)?;
@@ -190,7 +190,7 @@ pub(super) fn open(
     Ok(record)
 }
 
-/// The time at which a state that is sealed now expires.
+/// The expiry time of a state that is sealed now.
 pub(super) fn expiry(now: u64, after: Duration) -> u64 {
     now.saturating_add(after.as_secs())
 }
@@ -204,10 +204,10 @@ fn too_long(record: &Record, length: usize, limit: usize) -> Error {
         .max_by_key(|(_, _, value)| value.get().len());
     let biggest = biggest.map_or_else(String::new, |(kind, key, value)| {
         let bytes = value.get().len();
-        format!("; the biggest part is the {kind} {key:?}, of {bytes} bytes")
+        format!("; the largest part is {kind} {key:?} with {bytes} bytes")
     });
     Error::limit(format!(
-        "what this handler remembers while the client is asked would be {length} characters long, and the limit \
-         (Limits::max_request_state) is {limit}{biggest}; remember an id, and keep what it stands for elsewhere"
+        "request state too large: {length} bytes, and `Limits::max_request_state` is {limit}{biggest}; \
+         store large values in a database, and keep only their keys"
     ))
 }

@@ -53,7 +53,7 @@ fn refused(token: &str, binding: &Binding<'_>, keys: &KeyRing, now: u64) -> Refu
 }
 
 #[test]
-fn a_sealed_state_opens() {
+fn sealed_state_opens() {
     let opened = open(&sealed(), &binding(), &ring([1]), 1599, LIMIT).unwrap();
     assert_eq!(
         serde_json::to_string(&opened).unwrap(),
@@ -73,7 +73,7 @@ const SEALED_EARLIER: &str = concat!(
 );
 
 #[test]
-fn the_format_of_tokens_stays() {
+fn token_format_is_stable() {
     assert_eq!(sealed(), SEALED_EARLIER);
     let opened = open(SEALED_EARLIER, &binding(), &ring([1]), 0, LIMIT).unwrap();
     assert_eq!(
@@ -83,7 +83,7 @@ fn the_format_of_tokens_stays() {
 }
 
 #[test]
-fn arguments_are_the_same_only_where_every_reader_reads_the_same() {
+fn arguments_are_equal_only_for_every_reader() {
     let seal = |arguments| {
         let binding = Binding {
             arguments,
@@ -130,7 +130,7 @@ fn arguments_are_the_same_only_where_every_reader_reads_the_same() {
 }
 
 #[test]
-fn an_empty_name_of_a_caller_is_not_that_of_nobody() {
+fn empty_caller_name_differs_from_anonymous() {
     let of = |principal| Binding {
         principal,
         ..binding()
@@ -143,7 +143,7 @@ fn an_empty_name_of_a_caller_is_not_that_of_nobody() {
 }
 
 #[test]
-fn a_state_opens_for_the_request_that_it_was_sealed_for_and_no_other() {
+fn state_opens_only_for_its_own_request() {
     let token = sealed();
     let same = Binding {
         arguments: r#"{ "b": [2], "a": 1 }"#,
@@ -250,7 +250,7 @@ fn every_key_of_a_ring_opens() {
 }
 
 #[test]
-fn a_malformed_token_is_refused() {
+fn malformed_token_is_refused() {
     let short = BASE64_URL_SAFE_NO_PAD.encode([FORMAT; HEADER + TAG - 1]);
     let mut other_format = BASE64_URL_SAFE_NO_PAD.decode(sealed()).unwrap();
     other_format[0] = 2;
@@ -269,7 +269,7 @@ fn a_malformed_token_is_refused() {
 }
 
 #[test]
-fn a_record_that_is_too_long_names_its_biggest_part() {
+fn oversized_record_error_names_its_largest_part() {
     let mut long = record();
     let text = to_raw_value(&"x".repeat(LIMIT)).unwrap();
     long.steps.push(("listing".into(), text));
@@ -278,14 +278,14 @@ fn a_record_that_is_too_long_names_its_biggest_part() {
     assert!(
         error
             .message()
-            .contains(r#"the biggest part is the step "listing", of 65538 bytes"#),
+            .contains(r#"the largest part is step "listing" with 65538 bytes"#),
         "{error}"
     );
 }
 
 proptest! {
     #[test]
-    fn a_record_is_the_same_after_sealing_and_opening(
+    fn record_survives_sealing_and_opening(
         steps in proptest::collection::vec(("[a-z]{0,4}", any::<String>()), 0..4),
         secret in any::<[u8; 32]>(),
         nonce in any::<[u8; NONCE]>(),
@@ -304,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_refused(at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+    fn flipped_bit_is_refused(at in any::<prop::sample::Index>(), bit in 0..8_u8) {
         let mut bytes = BASE64_URL_SAFE_NO_PAD.decode(sealed()).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_character_is_refused(at in any::<prop::sample::Index>(), to in "[ -~]") {
+    fn changed_character_is_refused(at in any::<prop::sample::Index>(), to in "[ -~]") {
         let token = sealed();
         let at = at.index(token.len());
         let mut changed = token.clone();

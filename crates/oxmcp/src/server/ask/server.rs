@@ -1,4 +1,4 @@
-//! Asking outside of requests: the requests that a server makes to a client in an open session, and the settings.
+//! Requests of a server to a client in an open session, and the settings for asking.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,12 +20,14 @@ use crate::{
 };
 
 impl Server {
-    /// The keys that seal the journals of handlers while the client is asked: the first one seals, and all of them open. To
-    /// change keys, put the new one first, and remove the old one when [`state_lifetime`](Self::state_lifetime) has passed.
+    /// Sets the keys that seal the state of handlers while the client is asked.
     ///
-    /// By default a server generates a secret key of its own. Processes that serve the same clients, such as several nodes
-    /// behind a load balancer, need the same keys, and the same server name; if no keys are given here, those of a
-    /// [`Cluster`](crate::http::Cluster) are used.
+    /// The first key seals, and each of the keys opens. To rotate keys, put the new one first, and remove the old one after
+    /// [`state_lifetime`](Self::state_lifetime).
+    ///
+    /// By default, a server generates a random key. Processes that serve the same clients, such as several nodes behind a load
+    /// balancer, need the same keys and the same server name. If no keys are set here, nodes use those of their
+    /// [`Cluster`](crate::http::Cluster).
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     ///
     /// ```
@@ -48,22 +50,21 @@ impl Server {
         self.features().ask.keys.share(keys);
     }
 
-    /// Sets how long users may take between a question and the request that brings the answer (2026-07-28 and later). An answer
-    /// that comes later is refused, and the client must start again. Default: 10 minutes.
+    /// Sets the maximum time between a question and the request with its answer (2026-07-28 and later). A later answer is
+    /// refused, and the client must start again. Default: 10 minutes.
     #[must_use]
     pub fn state_lifetime(self, lifetime: Duration) -> Self {
         self.with(|features| features.ask.lifetime = lifetime)
     }
 
-    /// Sets how long users may take to answer a question that is a request of the server (until 2025-11-25). Default: 10
-    /// minutes.
+    /// Sets the timeout for questions sent as requests to the client (up to 2025-11-25). Default: 10 minutes.
     #[must_use]
     pub fn ask_timeout(self, timeout: Duration) -> Self {
         self.with(|features| features.ask.timeout = timeout)
     }
 
-    /// Sets the handler that is called when the roots of a client have changed (until 2025-11-25; modern clients do not send
-    /// this notification). Handlers run one after another, and [`ServerSession::roots`] returns the new roots.
+    /// Sets a handler that is called when the roots of a client have changed (up to 2025-11-25; modern clients do not send this
+    /// notification). Calls run one after another. [`ServerSession::roots`] returns the new roots.
     /// See [root list changes](https://modelcontextprotocol.io/specification/2025-11-25/client/roots#root-list-changes).
     ///
     /// ```
@@ -71,7 +72,7 @@ impl Server {
     ///
     /// let server = Server::new("files", "1.0.0").on_roots_changed(|session: ServerSession| async move {
     ///     if let Ok(roots) = session.roots().await {
-    ///         eprintln!("there are {} roots now", roots.len());
+    ///         eprintln!("the client has {} roots", roots.len());
     ///     }
     /// });
     /// # let _ = server;
@@ -117,7 +118,7 @@ impl ServerSession {
         SessionCall::new(self, ready.map(|()| Box::new(params))).question(request)
     }
 
-    /// Asks a model of the client (until 2025-11-25). In a handler,
+    /// Asks the client to generate a message with a model (up to 2025-11-25). In a handler,
     /// [`RequestContext::sample`](crate::RequestContext::sample) works in newer revisions as well.
     /// See [sampling](https://modelcontextprotocol.io/specification/2025-11-25/client/sampling).
     #[doc(alias("sampling/createMessage", "sample"))]
@@ -137,7 +138,7 @@ impl ServerSession {
         SessionCall::new(self, ready.map(|_| params)).question(request)
     }
 
-    /// Asks for the client's roots (until 2025-11-25). [`roots`](Self::roots) caches them, and in a handler
+    /// Asks for the client's roots (up to 2025-11-25). [`roots`](Self::roots) caches them. In a handler,
     /// [`RequestContext::roots`](crate::RequestContext::roots) works in newer revisions as well.
     /// See [roots](https://modelcontextprotocol.io/specification/2025-11-25/client/roots).
     #[doc(alias = "roots/list")]
@@ -147,8 +148,8 @@ impl ServerSession {
         SessionCall::new(self, ready.map(|_| Box::default())).question(request)
     }
 
-    /// The client's roots, which are requested when they are first needed, and again after the client has notified that they
-    /// have changed. A client that does not declare such notifications is asked each time.
+    /// Returns the client's roots. They are cached until the client notifies the server of a change; a client that does not
+    /// declare such notifications is asked each time.
     ///
     /// # Errors
     /// Those of [`list_roots`](Self::list_roots).
@@ -181,15 +182,15 @@ impl ServerSession {
         Ok(roots)
     }
 
-    /// Notifies the client that the user has finished the interaction at the URL of an elicitation (2025-11-25 only). `id` is
-    /// the id of the elicitation. Clients of other revisions do not know the notification and get none.
+    /// Notifies the client that the user is done at the URL of an elicitation (2025-11-25 only). `id` identifies the
+    /// elicitation. Clients of other revisions do not know the notification, and get none.
     /// See [completion notifications](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#completion-notifications-for-url-mode-elicitation).
     ///
     /// # Errors
     /// If the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room in the output buffer, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for space in the outbox, nothing has been sent.
     #[doc(alias = "notifications/elicitation/complete")]
     pub async fn notify_elicitation_complete(&self, id: impl Into<String>) -> Result<()> {
         let revision = self.revision();
@@ -202,8 +203,7 @@ impl ServerSession {
             .await
     }
 
-    /// Makes a request of an extension to a client that has opened a session with `initialize` (2025-11-25 and earlier; modern
-    /// clients take no requests).
+    /// Sends a request of an extension to the client of a legacy session (up to 2025-11-25; modern clients accept no requests).
     ///
     /// The call fails with [`Error::is_unsupported`](crate::Error::is_unsupported), and nothing is sent, if the client is
     /// modern, its revision does not have the method, or it does not know the extension.
@@ -211,7 +211,7 @@ impl ServerSession {
         let ready = self.check_extension(
             method::REQUESTS_TO_CLIENT,
             M::NAME,
-            "modern clients take no requests",
+            "modern clients accept no requests",
         );
         SessionCall::new(self, ready.map(|()| Box::new(params)))
     }

@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 use crate::session::shared_keys::SharedKeys;
 use crate::session::{outbound::options::CallOptions, sealing::KeyRing};
 
-/// How long users may take to answer: long enough to read, think and look something up, and no longer than a request that waits
-/// for them should be kept.
+/// How long users may take to answer: long enough to read, think and look something up, and short enough to keep a request
+/// waiting.
 const USER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The settings of a server for asking.
@@ -84,7 +84,7 @@ mod tests {
     use crate::session::sealing::StateKey;
 
     #[test]
-    fn the_keys_of_the_nodes_are_for_a_server_that_was_given_none() {
+    fn node_keys_apply_only_without_own_keys() {
         let [own, shared] = [1, 2].map(|byte| StateKey::new([byte; StateKey::LENGTH]));
         let keys = SharedKeys::new([shared]);
         let given = AskKeys::new(KeyRing::new(vec![own.clone()]));

@@ -17,13 +17,13 @@ use crate::{
 
 /// A completer of an argument while it is typed: a fixed list, or a function.
 ///
-/// The type is rarely named, since every parameter that takes a completer takes a list or a function as well.
+/// You rarely need this type, since methods that take a completer also take a list or a function.
 /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
 ///
 /// ```
 /// use oxmcp::{Completer, Completing};
 ///
-/// // From a list, the client gets the values that begin with the typed text.
+/// // The client gets the values of a list that begin with the typed text.
 /// let colours = Completer::new(["red", "green", "blue"]);
 ///
 /// // The values that a function returns are not filtered.
@@ -47,7 +47,7 @@ struct Function {
 }
 
 impl Completer {
-    /// A completer made of a list of strings, or of an async function of a [`Completing`].
+    /// Creates a completer from a list of strings, or from an async function of a [`Completing`].
     pub fn new<Marker>(completer: impl IntoCompleter<Marker>) -> Self {
         completer.into_completer()
     }
@@ -99,15 +99,15 @@ impl fmt::Debug for Completer {
     }
 }
 
-/// A type that a [`Completer`] can be made of: a list of strings, or an async function of [`Completing`] or of
-/// [`RequestContext`] and [`Completing`]. The types that the function may return are listed at [`IntoCompletion`].
+/// A type that converts to a [`Completer`]: a list of strings, or an async function of [`Completing`] or of [`RequestContext`]
+/// and [`Completing`]. [`IntoCompletion`] lists the return types of the function.
 ///
-/// You do not need to worry about `Marker`: it distinguishes lists from functions.
+/// Ignore `Marker`: it distinguishes lists from functions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot complete an argument",
     label = "neither a list of strings nor an async function of `(Completing)`",
     note = "give a list, `[\"red\", \"green\"]`, or an `async fn(Completing) -> Vec<String>`",
-    note = "the function is shared by all requests: a closure must be `Fn + Send + Sync + 'static`, so clone what it needs into the future"
+    note = "all requests share the function: a closure must be `Fn + Send + Sync + 'static`, so clone captured values into the future"
 )]
 pub trait IntoCompleter<Marker> {
     /// Makes the completer.

@@ -12,14 +12,14 @@ use crate::session::{connection::RequestContext, handler::traits::HandlerContext
 pub struct Completing {
     /// The name of the argument.
     pub argument: String,
-    /// The part of the value that was typed so far, which may be empty.
+    /// The part of the value typed so far, which may be empty.
     pub value: String,
-    /// The arguments that have their values already. Clients that speak 2025-03-26 or earlier do not send them.
+    /// The arguments that already have values. Clients of revision 2025-03-26 or earlier do not send them.
     pub arguments: OrderedMap<String>,
 }
 
 impl Completing {
-    /// The value of another argument, if it has one already.
+    /// Returns the value of another argument, if it has one.
     ///
     /// ```
     /// use oxmcp::Completing;
@@ -38,8 +38,8 @@ impl Completing {
         self.arguments.get(argument).map(String::as_str)
     }
 
-    /// Returns the candidates that begin with the typed value, regardless of case. The best come first: candidates that are
-    /// equal, then those that match in case; otherwise they keep their order.
+    /// Returns the candidates that begin with the typed value, ignoring case. Equal candidates come first, then those that match
+    /// in case; otherwise they keep their order.
     ///
     /// ```
     /// use oxmcp::{Completer, Completing};
@@ -81,10 +81,10 @@ impl Completing {
     message = "a function that completes cannot take `{Self}`",
     label = "not `(Completing)` or `(RequestContext, Completing)`",
     note = "it is `async fn(Completing) -> Output` or `async fn(RequestContext, Completing) -> Output`, in this order",
-    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
+    note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait CompleterArguments: Sized + 'static {
-    /// Makes the arguments of a context and an input.
+    /// Makes the arguments from a context and an input.
     #[doc(hidden)]
     fn of(context: RequestContext, completing: Completing) -> Self;
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_the_best_matches_come_first() {
+    fn best_matches_come_first() {
         let candidates = ["zebra", "Rust", "rustic", "trust", "rust", "RUSTY"];
         let found = matching("rust", &candidates);
         assert_eq!(found.values, ["rust", "rustic", "Rust", "RUSTY"]);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn p6_at_most_a_hundred_values_are_sent_with_their_total() {
+    fn completions_are_limited_but_report_their_total() {
         let names: Vec<_> = (0..101).map(|index| format!("n{index}")).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let found = matching("n", &names);

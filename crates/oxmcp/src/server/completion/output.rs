@@ -4,11 +4,11 @@ use oxmcp_protocol::Completion;
 
 use crate::{error::Result, session::handler::traits::IntoError};
 
-/// A type that a completion function may return.
+/// A return type for completion functions.
 ///
-/// - A `Vec` or an array of strings: the best values first. They are not filtered; more than 100 are cut off.
+/// - A `Vec` or an array of strings, the best first. They are not filtered; only the first 100 are sent.
 /// - A [`Completion`], which also has the total number of values; [`Completing::matching`](crate::Completing::matching)
-///   makes one.
+///   returns one.
 /// - `Result<T, E>` of these, where `E` is any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "an argument cannot be completed with `{Self}`",
@@ -16,7 +16,7 @@ use crate::{error::Result, session::handler::traits::IntoError};
     note = "return a `Vec<String>`, an array of strings, a `Completion` (see `Completing::matching`), or a `Result` of these"
 )]
 pub trait IntoCompletion {
-    /// The values.
+    /// Converts the value to a completion.
     ///
     /// # Errors
     /// The error of the function.

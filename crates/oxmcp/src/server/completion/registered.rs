@@ -25,17 +25,17 @@ impl Completers {
     /// Sets the completer of an argument.
     ///
     /// # Errors
-    /// If there is no argument of that name; the message lists the names that exist.
+    /// If the argument does not exist; the message lists the existing ones.
     pub(crate) fn set(&mut self, name: &str, completer: Completer) -> Result<(), String> {
         self.check(name)?;
         self.0.insert(name, Some(completer));
         Ok(())
     }
 
-    /// Checks that an argument of that name exists.
+    /// Checks that an argument exists.
     ///
     /// # Errors
-    /// If there is none; the message lists the names that exist.
+    /// If it does not; the message lists the existing ones.
     pub(crate) fn check(&self, name: &str) -> Result<(), String> {
         if self.0.get(name).is_some() {
             return Ok(());
@@ -46,10 +46,10 @@ impl Completers {
         let near = near.unwrap_or_default();
         let name = quote_text(name);
         Err(if self.0.is_empty() {
-            format!("there is no argument {name}; there are none here")
+            format!("unknown argument {name}; there are no arguments")
         } else {
             let known = list(names().map(quote_text));
-            format!("there is no argument {name}{near} (the arguments are {known})")
+            format!("unknown argument {name}{near} (arguments: {known})")
         })
     }
 

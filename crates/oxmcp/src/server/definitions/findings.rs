@@ -1,18 +1,18 @@
-//! Findings: parts of a server's definitions that hosts are known to refuse or to handle badly.
+//! Findings: parts of a server's definitions that hosts are known to reject or handle badly.
 
 use std::{collections::HashSet, fmt};
 
 use oxmcp_protocol::{Prompt, RawJson, Tool};
 use oxmcp_schema::internal::{SchemaFinding, check_for_hosts, quote_text};
 
-/// The maximum length of a tool's name that the APIs of models accept.
+/// The maximum length of a tool's name that model APIs accept.
 const MAX_NAME: usize = 64;
-/// The maximum length of a description that the APIs of models accept.
+/// The maximum length of a description that model APIs accept.
 const MAX_DESCRIPTION: usize = 1024;
 /// The maximum number of tools in a request to a model.
 const MAX_TOOLS: usize = 128;
 
-/// A part of a server's definitions that some hosts refuse or handle badly; see [`Server::check`](crate::Server::check).
+/// A part of a server's definitions that some hosts reject or handle badly; see [`Server::check`](crate::Server::check).
 ///
 /// The `Display` form is one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub struct Finding {
     pub kind: &'static str,
     /// The name of the feature, or its URI.
     pub name: String,
-    /// The JSON Pointer into the feature's entry of the list, such as `/inputSchema/properties/tags`.
+    /// The JSON Pointer into the feature's entry in the listing, such as `/inputSchema/properties/tags`.
     pub pointer: String,
-    /// The behavior of hosts.
+    /// The effect on hosts and users.
     pub effect: &'static str,
     /// The remedy.
     pub remedy: &'static str,
-    /// Whether hosts refuse all tools of the server, or all of the request, because of it.
+    /// Whether hosts reject all tools of the server, or the whole request, because of it.
     pub is_severe: bool,
 }
 
@@ -73,7 +73,7 @@ impl Subject<'_> {
     fn description(&mut self, description: Option<&str>) {
         let text = description.unwrap_or_default().trim();
         if text.is_empty() {
-            let remedy = "describe in a sentence what it does";
+            let remedy = "describe what it does in a sentence";
             self.report(
                 "no-description",
                 "/description",
@@ -138,7 +138,7 @@ pub(in crate::server) fn of_tools<'a>(
             subject.report("long-name", "/name", effect, "use at most 64 characters");
         }
         if !names.insert(tool.name.to_ascii_lowercase().replace(['.', '-'], "_")) {
-            let effect = "hosts that replace characters in names take it for another tool";
+            let effect = "hosts that replace characters in names confuse it with another tool";
             let remedy = "use names that differ in their letters and digits";
             subject.report("similar-name", "/name", effect, remedy);
         }
@@ -165,7 +165,7 @@ pub(in crate::server) fn of_tools<'a>(
             findings,
         };
         let effect = "OpenAI and VS Code accept 128 tools in a request, and other hosts fewer";
-        let remedy = "offer fewer tools, or show some callers only some of them by `visible_to`";
+        let remedy = "offer fewer tools, or limit them per caller with `visible_to`";
         subject.report("many-tools", "", effect, remedy);
     }
 }

@@ -1,4 +1,4 @@
-//! Definitions of features: the methods that they have in common, and checks against the rules of hosts.
+//! Definitions of features: their common methods, and checks against the rules of hosts.
 
 pub(super) mod findings;
 pub(super) mod options;

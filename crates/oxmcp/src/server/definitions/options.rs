@@ -1,4 +1,4 @@
-//! Options that tools, prompts, resources and templates have in common, as methods of their definitions.
+//! Options common to tools, prompts, resources and templates, as methods of their definitions.
 
 use oxmcp_protocol::Icon;
 
@@ -7,12 +7,12 @@ use crate::{
     server::registry::{Access, Feature},
 };
 
-/// Implements the options of a type that has the fields `definition`, whose id is `$id`, and `access`. The docs of `visible_to`
-/// follow.
+/// Implements the options of a type that has the fields `definition`, whose id is `$id`, and `access`. The last argument is the
+/// documentation of `visible_to`.
 macro_rules! options {
     ($type:ident by $id:ident: $noun:literal, $(#[$visible_to:meta])+ visible_to) => {
         impl $type {
-            /// Sets the title: the name that is displayed to people.
+            /// Sets the title: the name displayed to people.
             #[must_use]
             pub fn title(mut self, title: impl Into<String>) -> Self {
                 self.definition.title = Some(title.into());
@@ -41,12 +41,12 @@ macro_rules! options {
             }
 
             #[doc = concat!(
-                "The scopes that an access token must have for this ", $noun, ", with spaces between them, beside those that its \
-                 endpoint needs for all. Over HTTP a request whose token has not is answered with 403 and all that it needs, so \
-                 that a client can ask for more; lists show it nevertheless, unless the endpoint hides what a token does not permit \
-                 (`ProtectedResource::hide_unpermitted`). Endpoints know the scopes of their callers by \
-                 `StreamableHttp::protect` or `authenticate`, or by `Principal::scopes` that a middleware sets; others refuse all \
-                 such requests. Over stdio there are no tokens, and this says nothing.\n\nSee \
+                "Sets the scopes that an access token needs for this ", $noun, ", separated by spaces, in addition to those of its \
+                 endpoint.\n\nOver HTTP, a request whose token lacks them fails with 403 and a list of the needed scopes, so that \
+                 the client can request them. Listings show the ", $noun, " anyway, unless the endpoint hides features that a token \
+                 does not permit (`ProtectedResource::hide_unpermitted`). An endpoint learns the scopes of a caller from \
+                 `StreamableHttp::protect` or `authenticate`, or from `Principal::scopes`, set by middleware. Other endpoints \
+                 refuse all such requests. Over stdio there are no tokens, and scopes have no effect.\n\nSee \
                  [scopes](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#runtime-insufficient-scope-errors)."
             )]
             #[cfg(feature = "auth")]
@@ -58,7 +58,7 @@ macro_rules! options {
 
             $(#[$visible_to])+
             ///
-            /// If several functions are given, all must return true.
+            /// If several functions are set, all must return true.
             #[must_use]
             pub fn visible_to(
                 mut self,
@@ -85,39 +85,38 @@ macro_rules! resource_options {
     ($type:ident by $id:ident: $noun:literal) => {
         crate::server::definitions::options::options! {
             $type by $id: $noun,
-            /// Sets a function that decides which callers can see and use it. To the others it does not exist: it is not in
-            /// their list, and they can neither read it nor be notified of its updates; they may subscribe to it, as they may
-            /// to a resource that does not exist. The function is called for each request, and before an update is sent, and
-            /// must be quick.
+            /// Sets a function that decides which callers can list and read it. For the others, it does not exist: they can
+            /// subscribe to it, as to any resource that does not exist, but are not notified of its updates. The function is
+            /// called for each request and before each update, and must be quick.
             visible_to
         }
 
         impl $type {
-            /// Sets the description of the contents, by which a model decides whether to read them.
+            /// Sets the description of the contents. A model decides by it whether to read them.
             #[must_use]
             pub fn description(mut self, description: impl Into<String>) -> Self {
                 self.definition.description = Some(description.into());
                 self
             }
 
-            /// Sets the MIME type. It applies to contents for which the handler gives none.
+            /// Sets the default MIME type of the contents.
             #[must_use]
             pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
                 self.definition.mime_type = Some(mime_type.into());
                 self
             }
 
-            /// Sets the annotations: the intended audience and the priority, for example.
+            /// Sets the annotations, such as the intended audience and the priority.
             #[must_use]
             pub fn annotations(mut self, annotations: oxmcp_protocol::Annotations) -> Self {
                 self.definition.annotations = Some(annotations);
                 self
             }
 
-            /// Sets the cache hint of the contents: how long they stay fresh, and whether they may be shared. By default they
-            /// are stale at once, and private. A hint in the handler's own
-            /// [`ReadResourceResult`](oxmcp_protocol::ReadResourceResult) takes precedence. Contents that are [visible to some
-            /// callers only](Self::visible_to) are private, regardless of this hint.
+            /// Sets the cache hint of the contents: how long they stay fresh, and whether they may be shared. By default, they
+            /// are private and immediately stale. A hint in the handler's
+            /// [`ReadResourceResult`](oxmcp_protocol::ReadResourceResult) takes precedence. Contents that are [visible only to
+            /// some callers](Self::visible_to) are private, regardless of this hint.
             /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
             #[must_use]
             pub fn cache(mut self, hint: oxmcp_protocol::CacheHint) -> Self {
@@ -128,7 +127,7 @@ macro_rules! resource_options {
     };
 }
 
-/// Checks that the scopes of a feature could all be parsed: otherwise it would require fewer than intended.
+/// Checks that all scopes of a feature could be parsed: otherwise, it would require fewer than intended.
 ///
 /// # Errors
 /// The first problem.

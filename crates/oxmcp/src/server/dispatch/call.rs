@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A request, and all that is needed to serve it.
+/// A request, and everything needed to serve it.
 pub(in crate::server) struct Call<'a> {
     pub(in crate::server) role: &'a ServerRole,
     pub(in crate::server) features: &'a Features,
@@ -27,14 +27,14 @@ pub(in crate::server) struct Call<'a> {
     pub(in crate::server) params: &'a RequestParams<'a>,
 }
 
-/// The answer to a request, or the work that leads to it.
+/// The response to a request, or the work that produces it.
 pub(in crate::server) enum Served {
     Ready(Body),
     Pending(Work),
 }
 
 impl Served {
-    /// Work whose first poll comes before the next message is taken, since the client's next messages rely on it.
+    /// Work that is first polled before the next message is read, since the client's next messages rely on it.
     pub(in crate::server) fn in_order(
         work: impl Future<Output = Result<Body>> + Send + 'static,
     ) -> Self {
@@ -49,24 +49,24 @@ impl Call<'_> {
     /// The params as a type.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// If they are invalid.
     pub(in crate::server) fn read<T: Payload + DeserializeOwned>(&self, method: &str) -> Result<T> {
         let connection = &self.cx.parts().connection;
         let read = connection.read(method, self.params.raw.get());
         read.map_err(|error| misfit(method, &error))
     }
 
-    /// The session that the request came over.
+    /// The session of the request.
     ///
     /// # Errors
-    /// If there is none, which is an internal error.
+    /// An internal error if there is none.
     pub(in crate::server) fn session(&self) -> Result<ServerSession> {
         self.cx
             .server_session()
-            .ok_or_else(|| Error::internal("the request came over no session"))
+            .ok_or_else(|| Error::internal("request has no session"))
     }
 
-    /// Answers with a result that is complete already.
+    /// Responds with a complete result.
     pub(in crate::server) fn answer<R>(&self, mut result: R) -> Result<Served>
     where
         R: Serialize + Project + HasMeta,
@@ -77,7 +77,7 @@ impl Call<'_> {
         Ok(Served::Ready(Body::Json(into_text(out)?)))
     }
 
-    /// The error that there is no feature of that id. It lists a few ids that exist.
+    /// The error for an unknown feature. It lists a few known ids.
     pub(super) fn unknown<T: Registered>(&self, id: &str) -> Error {
         /// The maximum number of ids in the error; more would be noise.
         const MAX_SHOWN: usize = 20;
@@ -90,16 +90,16 @@ impl Call<'_> {
             ""
         };
         let known = match known.as_slice() {
-            [] => "there are none".to_owned(),
-            known => format!("there are: {}{more}", known.join(", ")),
+            [] => "none available".to_owned(),
+            known => format!("available: {}{more}", known.join(", ")),
         };
         let shown: String = id.chars().take(128).collect();
         Error::invalid_params(format!("Unknown {}: {shown} ({known})", T::KIND))
     }
 }
 
-/// The error of a caller whose params do not fit the method.
+/// The error for invalid params of a method.
 pub(super) fn misfit(method: &str, error: &serde_json::Error) -> Error {
     let why = plain_decode_error(error);
-    Error::invalid_params(format!("the params of {method} do not fit: {why}"))
+    Error::invalid_params(format!("invalid params of {method}: {why}"))
 }

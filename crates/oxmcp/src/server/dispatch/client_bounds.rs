@@ -1,4 +1,4 @@
-//! Bound on the client's description of itself that a session keeps.
+//! Limit on the client metadata that a session keeps.
 //!
 //! Icons may be `data:` URIs, and capabilities may have unknown members: both are legal, can be long, and would be kept for as
 //! long as the session lasts.
@@ -12,14 +12,13 @@ use serde_json::Value;
 const OBJECT_ENTRIES: usize = 6;
 const OBJECT_BYTES: usize = (size_of::<String>() + size_of::<Value>()) * OBJECT_ENTRIES * 2;
 
-/// The size of the client's description that a session keeps, and whether it is complete.
+/// The size of the client metadata that a session keeps, and whether it is complete.
 pub(in crate::server) struct Kept {
     pub(in crate::server) bytes: usize,
     pub(in crate::server) is_all: bool,
 }
 
-/// Drops the parts that exceed the limit in bytes: the capabilities are kept first, then name, version and title, and then the
-/// rest.
+/// Drops the parts that exceed the limit in bytes. Capabilities are kept first, then name, version and title, then the rest.
 pub(in crate::server) fn keep_within(
     limit: usize,
     capabilities: &mut ClientCapabilities,
@@ -53,7 +52,7 @@ impl Room {
     }
 
     fn keep_capabilities(&mut self, it: &mut ClientCapabilities) {
-        // The presence of a part declares an ability of the client, so that an empty part stays.
+        // The presence of a part declares an ability of the client, so an empty part stays.
         if let Some(it) = &mut it.sampling {
             self.keep_parts([&mut it.context, &mut it.tools]);
         }
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_say_is_kept() {
+    fn client_metadata_is_kept() {
         let capabilities = json!({
             "roots": {"listChanged": true}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}},
             "extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}},
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_limit_goes_and_capabilities_stay() {
+    fn excess_metadata_is_dropped_but_capabilities_stay() {
         let long = "ä".repeat(50 << 10);
         let (capabilities, info, keeps_all) = kept(
             json!({"elicitation": {"url": {"x": long}}, "experimental": {"long": long, "short": 1}}),
@@ -195,7 +194,7 @@ mod tests {
 
     /// Short texts can be large values.
     #[test]
-    fn memory_is_counted_and_not_text() {
+    fn limit_counts_memory_rather_than_text() {
         let nested = |inner: Value| json!({"experimental": {"x": inner}});
         let arrays = vec![json!([]); LIMIT / 4];
         let objects = vec![json!({"a": 1}); LIMIT / 16];

@@ -1,5 +1,5 @@
-//! Identity of the client that sent a message: that of the session that `initialize` opened, or that which a modern request
-//! carries in its `_meta`.
+//! Identity of the client that sent a message: from the session that `initialize` opened, or from the `_meta` of a modern
+//! request.
 //!
 //! A second `initialize` is refused here, by [`LegacySession::open`].
 
@@ -23,8 +23,8 @@ use crate::{
     session::{connection::Peer, task::Latch},
 };
 
-/// How long a question waits for `notifications/initialized`, which the client sends right after the answer to `initialize`:
-/// many times the latency of a slow network, and no longer than a caller would wait for a client that never sends it.
+/// How long a question waits for `notifications/initialized`, which the client sends right after `initialize`: many times the
+/// latency of a slow network, and short enough for a caller whose client never sends it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// The session of a connection that `initialize` opens. A connection of a modern client has none.
@@ -46,7 +46,7 @@ impl LegacySession {
         self.0.get().map(|opened| &opened.negotiated.peer)
     }
 
-    /// The number of bytes of the client's description of itself that are kept.
+    /// The size of the stored client metadata in bytes.
     #[cfg(feature = "http-server")]
     pub(crate) fn client_bytes(&self) -> usize {
         self.0
@@ -69,13 +69,13 @@ impl LegacySession {
         self.0.get().map(|opened| &opened.roots)
     }
 
-    /// The client of an initialized session, and those of the changed lists whose changes were announced to it.
+    /// The client of an initialized session, and the changed lists whose notifications were announced to it.
     pub(super) fn announced(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
         let negotiated = &self.initialized()?.negotiated;
         Some((&negotiated.peer, negotiated.list_changes.and(changed)))
     }
 
-    /// The lists whose changes were announced to the client of an initialized session.
+    /// The lists whose notifications were announced to the client of an initialized session.
     pub(in crate::server) fn announced_lists(&self) -> Option<&SubscriptionFilter> {
         Some(&self.initialized()?.negotiated.list_changes.lists)
     }
@@ -90,8 +90,8 @@ impl LegacySession {
         })
     }
 
-    /// Waits until the client can be asked: servers should make no requests but pings before `notifications/initialized`. A
-    /// client that does not send it is asked nevertheless, after a timeout. Cancel safe.
+    /// Waits until the client can be asked: servers should send only pings before `notifications/initialized`. After a timeout,
+    /// a client that does not send it is asked anyway. Cancel safe.
     ///
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
     pub(in crate::server) async fn may_be_asked(&self) {
@@ -100,9 +100,7 @@ impl LegacySession {
         if latch.is_set() || timeout(MAX_WAIT, latch.wait()).await.is_ok() {
             return;
         }
-        tracing::warn!(
-            "the client has not sent notifications/initialized; it is asked all the same"
-        );
+        tracing::warn!("asking a client that has not sent notifications/initialized");
         latch.set();
     }
 
@@ -118,12 +116,12 @@ impl LegacySession {
             roots: RootsCache::default(),
         };
         self.0.set(opened).map_err(|_| {
-            Error::invalid_request("the session is open already; initialize is sent once")
+            Error::invalid_request("session already open: `initialize` may be sent only once")
         })
     }
 
-    /// The client that sent a request, whose revision decides how it is served: that of this session, or the one that a modern
-    /// request carries in its `_meta`, whether or not a session is open.
+    /// The client that sent a request: from the `_meta` of a modern request, or else from this session. Its revision decides how
+    /// the request is served.
     pub(super) fn client_of_request(
         &self,
         clients: &ClientCache,
@@ -141,13 +139,13 @@ impl LegacySession {
             return Ok(Arc::new(Peer::unknown()));
         }
         Err(Error::invalid_params(format!(
-            "no session is open: send initialize first, or make a modern request, for which {}",
+            "no open session: send `initialize` first, or make a modern request, for which {}",
             RequestMeta::UNREAD.what_is_missing()
         )))
     }
 
-    /// The client that sent a notification. If the notification carries no identity, it is the client of the session, or,
-    /// without a session, an unknown modern client.
+    /// The client that sent a notification. Without an identity in the notification, it is the client of the session, or an
+    /// unknown modern client.
     pub(super) fn client_of_notification(
         &self,
         clients: &ClientCache,
@@ -164,8 +162,7 @@ impl LegacySession {
     }
 }
 
-/// The modern clients that made requests lately: each sends the same identity with every request, which need not be parsed each
-/// time.
+/// Cache of recent modern clients: each sends the same identity with every request, which need not be parsed each time.
 #[derive(Debug, Default)]
 pub(crate) struct ClientCache(RecentCache<ClientKey, Arc<Peer>>);
 

@@ -1,4 +1,4 @@
-//! Lists of features, in pages. The encoding of an unchanged page is cached.
+//! Listings of features, in pages. The encoding of an unchanged page is cached.
 //! See [pagination](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination).
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -23,8 +23,7 @@ use crate::{
     },
 };
 
-/// The maximum number of pages of a list that are cached. Lists of more pages are rare, and their later pages are rarely
-/// requested.
+/// The maximum number of cached pages of a listing. Longer listings are rare, and their later pages are rarely requested.
 const MAX_PAGES: usize = 64;
 
 /// Serves the request that lists features of one kind.
@@ -49,7 +48,7 @@ fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
         return Ok(Served::Ready(Body::Shared(page.clone())));
     }
     let page: Line = encode_page::<T>(call.features, &key)?.into();
-    // Only pages that begin after a feature of the list are cached: a client can make up any number of cursors, of any length.
+    // Cache only pages that begin after an existing feature: a client can invent any number of cursors, of any length.
     let is_led_to = |last: &str| registry.contains(last);
     let mut pages = registry.pages.0.lock();
     if pages.len() < MAX_PAGES && key.last.as_deref().is_none_or(is_led_to) {
@@ -58,7 +57,7 @@ fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
     Ok(Served::Ready(Body::Shared(page)))
 }
 
-/// Serves the request that lists resources, including those that templates list.
+/// Serves the request that lists resources, including those listed by templates.
 pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     let templates = call.features.templates.after(None);
     let mut listing: Vec<_> = templates.filter(|it| it.has_list()).cloned().collect();
@@ -67,7 +66,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     }
     listing.retain(|it| it.is_visible(&call.cx));
     let Some(first) = listing.first() else {
-        // The page is private, since other callers also get the resources that these templates list.
+        // The page is private, since other callers also get the resources of these templates.
         return page_of::<RegisteredResource>(call, true);
     };
     let inline = Arc::clone(first.inline_execution());
@@ -84,7 +83,7 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
         for template in listing {
             let is_next = |uri: &str| last.as_deref().is_none_or(|last| uri > last);
             for resource in template.list(cx.clone()).await? {
-                // A resource that was added by itself takes precedence, even if it is hidden.
+                // A registered resource takes precedence, even if it is hidden.
                 if is_next(&resource.uri) && !resources.contains(&resource.uri) {
                     found.entry(resource.uri.clone()).or_insert(resource);
                 }
@@ -105,8 +104,8 @@ pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
     }))
 }
 
-/// The id of the feature after which the page begins, decoded from the cursor. Most requests have no cursor, and then the rest
-/// of their params is not read.
+/// The id of the feature after which the page begins, decoded from the cursor. Most requests have no cursor, and the rest of
+/// their params is not read.
 fn last_seen<T: Registered>(call: &Call<'_>) -> Result<Option<String>> {
     let params = call.params;
     if params.raw.is_object() && !params.has_cursor {
@@ -173,9 +172,7 @@ fn decode<T: Registered>(cursor: &Cursor) -> Result<String> {
         .and_then(|text| text.strip_prefix(T::LIST_METHOD)?.strip_prefix(' '))
         .map(str::to_owned)
         .ok_or_else(|| {
-            Error::invalid_params(
-                "the cursor is not one that this list gave; begin again without one",
-            )
+            Error::invalid_params("invalid cursor; list again from the start, without a cursor")
         })
 }
 
@@ -186,7 +183,7 @@ mod tests {
 
     #[cfg(feature = "client")]
     #[tokio::test]
-    async fn callers_who_see_the_same_share_an_encoded_page() {
+    async fn callers_with_equal_views_share_an_encoded_page() {
         use crate::{
             client::Client,
             server::{Server, Tool},
@@ -217,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn r2_a_cursor_goes_on_where_the_page_ended() {
+    fn cursor_continues_where_the_page_ended() {
         let cursor = encode::<RegisteredTool>("add");
         assert_eq!(decode::<RegisteredTool>(&cursor).unwrap(), "add");
     }
 
     #[test]
-    fn r5_a_cursor_from_elsewhere_is_refused() {
+    fn foreign_cursor_is_refused() {
         // The last cursor is of another list.
         for cursor in ["", "dG9vbHM", "%%%", "cHJvbXB0cy9saXN0IGFkZA"] {
             assert!(

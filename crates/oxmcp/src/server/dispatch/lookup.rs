@@ -32,7 +32,7 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     }
     let name = call.params.name.and_then(Text::as_str).ok_or_else(|| {
         Error::invalid_params(format!(
-            "the params of {} do not fit: \"name\" must be a string",
+            "invalid params of {}: \"name\" must be a string",
             T::METHOD
         ))
     })?;
@@ -49,7 +49,7 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
         return Ok(Served::Pending(feature.call(call.cx.clone(), arguments)));
     }
     if let Some(fault) = duplicate_key(arguments) {
-        // The feature would refuse such arguments too, but only after the request's state, which is bound to them, was opened.
+        // The feature would also refuse such arguments, but only after opening the request state that is bound to them.
         return feature.refuse(&fault).map(Served::Ready);
     }
     let request = RoundRequest::new(T::METHOD, &name, arguments);
@@ -58,8 +58,7 @@ pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>)
     ask::serve(call, request, mode, begin).map(Served::Pending)
 }
 
-/// Stores the client's task metadata for a tool that is to run as a task. Clients do not ask for tasks without the capability,
-/// and the member has no meaning then.
+/// Stores the client's task metadata for a call that should run as a task. Without the capability, the member has no meaning.
 /// See [tasks](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#tool-level-negotiation).
 ///
 /// # Errors
@@ -70,17 +69,17 @@ fn take_task(call: &Call<'_>, tool: &str, can_be_task: bool) -> Result<()> {
     };
     let task: TaskMetadata = asked.parse().map_err(|error| {
         Error::invalid_params(format!(
-            "`task` must be an object, in which `ttl` is a number of milliseconds: {error}"
+            "invalid `task`: it must be an object whose `ttl` is a number of milliseconds: {error}"
         ))
     })?;
     if !can_be_task {
         let name = quote_text(tool);
         return Err(Error::protocol(
             ErrorCode::METHOD_NOT_FOUND,
-            format!("the tool {name} cannot run as a task: call it without `task`"),
+            format!("tool {name} cannot run as a task; call it without `task`"),
         ));
     }
-    // It is set already if middleware has made the request again.
+    // It is already set if middleware has repeated the request.
     let _ = call.cx.parts().task.set(task);
     Ok(())
 }
@@ -101,7 +100,7 @@ pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
     let (reader, captures) = if let Some(resource) = features.resources.get(&uri, &call.cx) {
         (resource.reader(), Vec::new())
     } else if features.resources.contains(&uri) {
-        // The caller does not see the resource, which is then not served by a matching template either.
+        // The caller does not see the resource, so that a matching template must not serve it either.
         return Err(Error::resource_not_found(&uri));
     } else {
         let found = features.routes.find(&uri, &call.cx);
@@ -137,7 +136,7 @@ pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
         find_completer::<RegisteredTemplate>(call, template, &argument.name)
     } else {
         Err(Error::invalid_params(
-            "the \"type\" of \"ref\" must be \"ref/prompt\" or \"ref/resource\"",
+            "invalid `ref`: its `type` must be \"ref/prompt\" or \"ref/resource\"",
         ))
     }?;
     let Some(completer) = completer else {

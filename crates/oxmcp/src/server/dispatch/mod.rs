@@ -1,6 +1,6 @@
 //! Dispatch of requests to the handlers that serve them.
 //!
-//! The table of the methods is `../methods.rs`.
+//! The table of methods is in `../methods.rs`.
 //!
 //! # Where it is decided
 //!
@@ -10,7 +10,7 @@
 //!   are refused with 400 and -32020 by `revision_header` there.
 //! - A second `initialize`: `LegacySession::open` (`identity.rs`) refuses it with -32600. Over HTTP, `initialize` without a
 //!   session ID, or with an unknown one, opens another session; on a stateless endpoint every `initialize` succeeds.
-//! - Visibility: `Registry::get` (`server/registry.rs`); lists ask `Feature::is_listed` there (`lists.rs`).
+//! - Visibility: `Registry::get` (`server/registry.rs`); listings call `Feature::is_listed` there (`lists.rs`).
 
 mod call;
 mod client_bounds;

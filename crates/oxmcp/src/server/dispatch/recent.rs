@@ -1,6 +1,6 @@
 //! Cache of a few recent values by key, for clients that send the same identity in each request.
 //!
-//! It is used by both the features, which cache their answers to `initialize`, and the identification of modern clients.
+//! The features use it to cache responses to `initialize`, and the dispatch to identify modern clients.
 
 use std::{fmt, sync::Arc};
 
@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 
 use crate::error::Result;
 
-/// The maximum number of entries: a search among more would cost as much as computing the value anew.
+/// The maximum number of entries: searching more would cost as much as recomputing the value.
 pub(crate) const MAX_ENTRIES: usize = 16;
 /// The maximum length of a key; longer keys are not cached.
 pub(crate) const MAX_KEY_BYTES: usize = 4 << 10;
@@ -17,7 +17,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 4 << 10;
 pub(crate) struct RecentCache<K, V>(ArcSwap<Vec<Arc<(K, V)>>>);
 
 impl<K, V: Clone> RecentCache<K, V> {
-    /// The value of the key that `is_key` recognises, whose length is `bytes`. If there is none, `make` makes key and value.
+    /// The value of the key that `is_key` recognizes, and whose length is `bytes`. If it is missing, `make` makes key and value.
     ///
     /// # Errors
     /// Those of `make`.
@@ -36,7 +36,7 @@ impl<K, V: Clone> RecentCache<K, V> {
             let mut newer = Vec::with_capacity(MAX_ENTRIES);
             newer.push(Arc::new((key, value.clone())));
             newer.extend(entries.iter().take(MAX_ENTRIES - 1).cloned());
-            // An entry that another thread adds at the same time may be lost; its value is computed once more then.
+            // An entry added concurrently may be lost; its value is then computed again.
             self.0.store(Arc::new(newer));
         }
         Ok(value)

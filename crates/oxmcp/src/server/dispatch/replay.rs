@@ -1,4 +1,4 @@
-//! Replay of a call: the server itself calls a tool again, with the stored data of the client's call.
+//! Replay of a call: the server calls a tool again by itself, with the stored data of the client's call.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The data that a call needs to be made again, in addition to [`StoredCall`].
+/// The data for replaying a call, in addition to [`StoredCall`].
 pub(crate) struct Replay<'a> {
     pub(crate) tool: &'a str,
     pub(crate) revision: Revision,
@@ -37,13 +37,13 @@ pub(crate) struct Replay<'a> {
     pub(crate) owner: Option<&'a str>,
     /// The extension that the tool must still have.
     pub(crate) extension: &'a str,
-    /// Takes over the handler's messages and questions, from the start.
+    /// Receives the handler's messages and questions, from the start.
     pub(crate) work: Arc<dyn DetachedWork>,
 }
 
 impl StoredCall {
-    /// Calls the tool again, with its layers and without the middleware. The new context may differ from the one in which the
-    /// client saw the tool, so visibility is not checked again.
+    /// Calls the tool again, with its layers and without the middleware. Visibility is not checked again, since the new context
+    /// may differ from the one in which the client saw the tool.
     ///
     /// # Errors
     /// If the tool was removed or has lost the extension, and if the stored data cannot be read.
@@ -58,7 +58,7 @@ impl StoredCall {
         let tool = tool.ok_or_else(|| {
             let name = quote_text(replay.tool);
             Error::internal(format!(
-                "the server has no tool {name} any more that runs as a task"
+                "could not resume the task: the server no longer has a tool {name} that runs as a task"
             ))
         })?;
         let caller = Caller {
@@ -99,5 +99,5 @@ fn parse<T: DeserializeOwned>(stored: &RawValue) -> Result<T> {
 }
 
 fn unfit(error: serde_json::Error) -> Error {
-    Error::internal(format!("the call that is stored cannot be read: {error}")).with_source(error)
+    Error::internal(format!("could not read the stored call: {error}")).with_source(error)
 }

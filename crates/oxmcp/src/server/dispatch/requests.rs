@@ -72,7 +72,7 @@ impl Role for ServerRole {
         let mut context = match self.context(&features, connection, (&id, method), params) {
             Ok(context) => context,
             Err(error) => {
-                // Only a request that names a revision is refused because of its revision, and its client knows the modern
+                // Only a request that names a revision is refused because of the revision, and its client knows the modern
                 // errors.
                 let peer = match error.code() {
                     ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Peer::unknown_modern(),
@@ -143,11 +143,13 @@ impl Role for ServerRole {
 
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
         let Some(cx) = request.context().cloned() else {
-            return Box::pin(async { Err(Error::misuse("only what came in can be handled")) });
+            return Box::pin(async {
+                Err(Error::misuse("cannot handle this request: no peer sent it"))
+            });
         };
         let features = self.server().features();
         if request.is_notification() {
-            // Its effects were applied when it arrived; only extensions have handlers for it.
+            // Its effects were applied on arrival; only extensions have handlers for it.
             let params = request.raw_params().map_or(Text::EMPTY, Text::from);
             let job = features
                 .extensions
@@ -206,10 +208,10 @@ impl Role for ServerRole {
 }
 
 impl ServerRole {
-    /// The context of a request, by which its handler and the visibility checks know its client.
+    /// The context of a request, which identifies the client to its handler and to the visibility checks.
     ///
     /// # Errors
-    /// If the request cannot be served, since its params are not valid or its revision is not known.
+    /// If the params are invalid, or the revision is unknown.
     pub(super) fn context(
         &self,
         features: &Features,
@@ -256,7 +258,7 @@ impl ServerRole {
         }
     }
 
-    /// The work of a request that passes through the middleware, at whose end [`Role::handle`] is called.
+    /// The work of a request that passes through the middleware, and ends in [`Role::handle`].
     fn through_middleware(
         &self,
         next: Next,
@@ -279,7 +281,7 @@ impl ServerRole {
         }
     }
 
-    /// Answers a request with an error, without calling its handler.
+    /// Responds to a request with an error, without calling its handler.
     fn refuse(&self, context: &ContextParts, error: Error) {
         self.set_refused(&error);
         respond_inline(context, Err(error));
@@ -310,7 +312,7 @@ mod tests {
     use crate::{limits::Limits, server::Server};
 
     #[tokio::test]
-    async fn requests_that_were_admitted_at_once_do_not_share_an_id() {
+    async fn concurrently_admitted_requests_cannot_share_an_id() {
         let peer = ServerRole::new(Server::new("s", "1"));
         let connection = Connection::new(peer, Limits::default());
         let id = RequestId::from(1);
@@ -325,7 +327,7 @@ mod tests {
         assert!(in_flight.admit(&id, "x").is_err());
     }
 
-    /// A request to a handler that never answers.
+    /// A request to a handler that never responds.
     fn stuck(connection: &Arc<Connection>, id: i64) -> Arc<ContextParts> {
         let peer = Arc::new(Peer::unknown());
         let context = Arc::new(ContextParts::new(connection, Some(id.into()), peer));
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_two_requests_that_began_with_one_id_the_second_is_refused() {
+    async fn second_request_with_the_same_id_is_refused() {
         let peer = ServerRole::new(Server::new("s", "1"));
         let connection = Connection::new(peer, Limits::default());
         let [first, second] = [(); 2].map(|()| stuck(&connection, 1));
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_cancelled_before_gets_no_error_at_the_end() {
+    async fn cancelled_request_gets_no_error_at_the_end() {
         let peer = ServerRole::new(Server::new("s", "1"));
         let connection = Connection::new(peer, Limits::default());
         let wanted = stuck(&connection, 1);

@@ -31,18 +31,18 @@ pub(crate) struct ServerRole {
     /// The subscriptions of modern clients, made by `subscriptions/listen`.
     pub(in crate::server) open_subscriptions: Arc<OpenSubscriptions>,
     scope: Scope,
-    /// The code with which a request was refused before its handler was called.
+    /// The error code of a request refused before its handler was called.
     refused: OnceLock<ErrorCode>,
     /// See [`check_deferred`](Self::check_deferred).
     deferred: Option<Error>,
-    /// Whether only what follows the specification is read from this client.
+    /// Whether deviations of this client from the specification are refused.
     is_strict: AtomicBool,
     log_filter: LogFilter,
     /// The resources that the session watches.
     pub(in crate::server) watched: WatchedResources,
-    /// The changes that the session is to be notified of.
+    /// The changes of which to notify the session.
     pub(in crate::server) due: DueTopics,
-    /// The quota of the resources that are watched over the connection.
+    /// The quota of resources watched over the connection.
     quota: OnceLock<Arc<Quota>>,
     /// The notifications of extensions to the session, which are sent in order.
     published: OnceLock<Arc<NotificationQueue>>,
@@ -55,10 +55,10 @@ pub(crate) struct ServerRole {
 enum Scope {
     /// Clients of every revision.
     All,
-    /// The session of a client of a legacy revision, over a transport that later revisions do not have.
+    /// The session of a legacy client, over a transport that later revisions do not have.
     #[cfg(feature = "http-server")]
     Legacy,
-    /// The session of a client that is sent answers only: no question would reach it.
+    /// The session of a client that receives only responses: no question would reach it.
     #[cfg(feature = "http-server")]
     AnswersOnly,
     /// One request, which has its own connection.
@@ -105,13 +105,13 @@ impl ServerRole {
         self.is_strict.load(Ordering::Relaxed)
     }
 
-    /// Creates the role for a client that is served by legacy revisions only, whatever revision it requests.
+    /// Creates the role for a client that is served only by legacy revisions, whichever revision it requests.
     #[cfg(feature = "http-server")]
     fn legacy(server: Server) -> Arc<Self> {
         Self::with(server, Arc::default(), Scope::Legacy, None)
     }
 
-    /// Creates the role for a session whose client is sent answers only.
+    /// Creates the role for a session whose client receives only responses.
     #[cfg(feature = "http-server")]
     pub(crate) fn answers_only(server: Server) -> Arc<Self> {
         Self::with(server, Arc::default(), Scope::AnswersOnly, None)
@@ -122,17 +122,17 @@ impl ServerRole {
     pub(crate) fn sessionless(server: Server, revision: Option<Revision>) -> Arc<Self> {
         let role = Self::with(server, Arc::default(), Scope::Request, None);
         if let Some(revision) = revision {
-            // The role is new, so that the session cannot be open yet.
+            // The role is new, so the session cannot be open yet.
             let _ = role.legacy_session.open(Negotiated::unknown(revision));
             role.legacy_session.set_initialized();
         }
         role
     }
 
-    /// Opens the session with the negotiated client; a client that is sent answers only is kept without its capabilities.
+    /// Opens the session with the negotiated client. A client that receives only responses loses its capabilities.
     ///
     /// # Errors
-    /// If it is open already.
+    /// If it is already open.
     pub(in crate::server) fn open_session(&self, negotiated: Arc<Negotiated>) -> Result<()> {
         #[cfg(feature = "http-server")]
         if self.scope == Scope::AnswersOnly {
@@ -141,9 +141,8 @@ impl ServerRole {
         self.legacy_session.open(negotiated)
     }
 
-    /// Creates the role for one modern request, which has its own connection. Only its subscription outlives the dispatch, for
-    /// as long as it is open. `deferred` is the error that the request is answered with if its caller sees the feature that it
-    /// names.
+    /// Creates the role for one modern request, which has its own connection. Only an open subscription outlives the dispatch.
+    /// `deferred` is the error to return if the caller sees the feature that the request names.
     #[cfg(feature = "http-server")]
     pub(crate) fn stateless(server: Server, deferred: Option<Error>) -> Arc<Self> {
         let open_subscriptions = Arc::clone(server.open_subscriptions());
@@ -182,7 +181,7 @@ impl ServerRole {
         &self.legacy_session
     }
 
-    /// The revisions that are served here, the newest first.
+    /// The revisions served here, the newest first.
     pub(super) fn revisions<'f>(&self, features: &'f Features) -> &'f [Revision] {
         let served = &*features.revisions;
         if self.scope.is_legacy() {
@@ -216,8 +215,8 @@ impl ServerRole {
         self.quota.get_or_init(Arc::default)
     }
 
-    /// Those of the changed topics that the session is notified of: lists that were announced to it, and resources that it
-    /// watches and sees. Empty before the session is initialized.
+    /// The changed topics of which to notify the session: lists that were announced to it, and resources that it watches and
+    /// sees. Empty before the session is initialized.
     pub(in crate::server) fn topics(
         &self,
         connection: &Arc<Connection>,
@@ -244,25 +243,25 @@ impl ServerRole {
         self.watched.uris()
     }
 
-    /// The queue of the notifications of extensions to the session.
+    /// The queue of extension notifications to the session.
     pub(in crate::server) fn published(&self, connection: &Connection) -> &Arc<NotificationQueue> {
         self.published
             .get_or_init(|| NotificationQueue::new(&connection.limits, &connection.runtime))
     }
 
-    /// The code with which a request was refused before its handler was called.
+    /// The error code of a request refused before its handler was called.
     #[cfg(feature = "http-server")]
     pub(crate) fn refused(&self) -> Option<ErrorCode> {
         self.refused.get().copied()
     }
 
-    /// Records that a request was refused. The first code counts: roles that are asked for the code serve one request.
+    /// Records that a request was refused. The first code counts: roles whose code is read serve one request.
     pub(super) fn set_refused(&self, error: &Error) {
         let _ = self.refused.set(error.code());
     }
 
-    /// Refuses a request in which the transport found a fault that its caller may learn of only if it sees the feature that the
-    /// request names, which is known here.
+    /// Refuses a request in which the transport found a fault, and whose caller sees the feature that it names: others must not
+    /// learn of the fault.
     ///
     /// # Errors
     /// The fault of the request, if there is one.
@@ -270,7 +269,7 @@ impl ServerRole {
         let Some(fault) = &self.deferred else {
             return Ok(());
         };
-        // The code is recorded here, since middleware may change the error before it is sent.
+        // Record the code now, since middleware may change the error before it is sent.
         self.set_refused(fault);
         Err(fault.copy())
     }

@@ -1,4 +1,4 @@
-//! Access token scopes that a request needs, by the features that it names and its caller sees.
+//! Access token scopes that a request needs: those of the features that it names, if the caller sees them.
 
 use std::{cell::OnceCell, sync::Arc};
 
@@ -20,9 +20,9 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The scopes that a message of this principal needs. The message is read as its dispatch reads it, and its caller sees the
-/// same features: `connection` is the connection that it arrives on, or an equivalent one, and `None` if its session does not
-/// exist. Params that do not fit need no scopes, since such requests are not served.
+/// The scopes that a message of this principal needs. The message is read as in its dispatch, and its caller sees the same
+/// features: `connection` is the connection on which it arrives, or an equivalent one, and `None` if its session does not
+/// exist. Invalid params need no scopes, since such requests are not served.
 pub(crate) fn needed_scopes(
     features: &Features,
     principal: Option<&Principal>,
@@ -69,7 +69,7 @@ pub(crate) fn needed_scopes(
 }
 
 impl ServerRole {
-    /// Refuses a request that needs scopes, if messages bypass the endpoints: its scopes have not been checked against a token.
+    /// Refuses a request that needs scopes, if messages bypass the endpoints, which would have checked the token.
     ///
     /// # Errors
     /// The refusal.
@@ -89,13 +89,12 @@ impl ServerRole {
             return Ok(());
         }
         Err(Error::invalid_request(format!(
-            "this needs the scopes {needed}, and no access token is looked at here: serve it by LegacySse::protect in place of \
-             SseTransport"
+            "insufficient scope: this needs {needed}, and `SseTransport` checks no access tokens; use `LegacySse::protect`"
         )))
     }
 
-    /// Refuses a request over HTTP whose params a middleware has replaced, if the new params need scopes that the original ones
-    /// did not, and that its token does not permit: only the original params were checked against the token.
+    /// Refuses a request over HTTP if middleware has replaced its params, and the new params need scopes that its token lacks:
+    /// the endpoint has checked only the original params.
     ///
     /// # Errors
     /// The refusal.
@@ -116,7 +115,7 @@ impl ServerRole {
             return Ok(());
         }
         Err(Error::invalid_request(format!(
-            "this needs the scopes {needed}, which the access token does not permit; call again with one that does"
+            "insufficient scope: this needs {needed}; use an access token that grants it"
         )))
     }
 }
@@ -129,7 +128,7 @@ impl RequestContext {
         permitted.into_iter().next().unwrap_or_default()
     }
 
-    /// The scopes that some tools need, if the caller's token permits them; each set once.
+    /// The scopes of the chosen tools that the caller's token permits; each set once.
     pub(crate) fn permitted_tool_scopes(&self, is_meant: impl Fn(&str) -> bool) -> Vec<ScopeSet> {
         let mut all: Vec<ScopeSet> = Vec::new();
         let (Some(principal), Ok(server)) = (self.principal(), self.server()) else {
@@ -146,11 +145,11 @@ impl RequestContext {
     }
 }
 
-/// The caller of a message, as far as it is known before the message is served.
+/// The caller of a message, as far as known before the message is served.
 enum Caller {
-    /// The session of the message does not exist, so that the message is not served.
+    /// The session of the message does not exist, and the message is not served.
     Unserved,
-    /// The message may be served once its session is open; the message that opens it has not been read yet.
+    /// The session of the message is about to open: the message that opens it has not been read yet.
     Unknown,
     Known(RequestContext),
 }
@@ -160,7 +159,7 @@ struct ReferencedFeatures<'a> {
     features: &'a Features,
     principal: Option<&'a Principal>,
     find_caller: &'a dyn Fn() -> Caller,
-    /// The caller, which is found once for all features that the message names.
+    /// The caller, found once for all features that the message names.
     caller: OnceCell<Caller>,
 }
 
@@ -196,8 +195,7 @@ impl<'a> ReferencedFeatures<'a> {
                 let params: Option<ListenParams> = params.raw.parse().ok();
                 let uris = params.map(|params| params.notifications.resource_subscriptions);
                 let uris = uris.unwrap_or_default();
-                // Each URI is matched with the templates. A request for more URIs than a client may watch is refused when it is
-                // served.
+                // Each URI is matched with the templates. A request for too many URIs is refused when it is served.
                 let needs_some =
                     features.resources.needs_scopes() || features.templates.needs_scopes();
                 if !needs_some || uris.len() > features.limits.max_watched_uris {
@@ -223,8 +221,8 @@ impl<'a> ReferencedFeatures<'a> {
         template.map_or_else(ScopeSet::new, |template| template.access().scopes.clone())
     }
 
-    /// The scopes of a feature. A feature that the caller does not see needs none: it is answered as if it did not exist, and a
-    /// demand for its scopes would reveal that it does.
+    /// The scopes of a feature. A feature that the caller does not see needs none: asking for its scopes would reveal that it
+    /// exists.
     fn of<T: Feature>(&self, feature: Option<&Arc<T>>) -> ScopeSet {
         let needed = feature.filter(|it| !it.access().scopes.is_empty());
         let seen = needed.filter(|it| self.is_seen::<T>(it));
@@ -232,7 +230,7 @@ impl<'a> ReferencedFeatures<'a> {
     }
 
     /// Whether the caller sees a feature. A visibility function that panics hides it: dispatch calls the function again, and
-    /// fails. A caller who is not known yet counts as one who sees the feature, since it may see it when the message is served.
+    /// fails. An unknown caller counts as one that sees the feature, since it may see it when the message is served.
     fn is_seen<T: Feature>(&self, feature: &T) -> bool {
         let access = feature.access();
         if self.principal.is_some_and(|it| it.hides(&access.scopes)) {

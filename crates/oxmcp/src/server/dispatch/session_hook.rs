@@ -1,4 +1,4 @@
-//! Hook that takes a session: a function of the server's author, with its type erased.
+//! Hook that takes a session: a type-erased function of the server's author.
 
 use std::sync::Arc;
 

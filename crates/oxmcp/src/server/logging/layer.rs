@@ -1,4 +1,4 @@
-//! Layer for [`tracing`] that sends the events of handlers to the clients whose requests they serve.
+//! Layer for [`tracing`] that sends a handler's events to the client of its request.
 
 use std::{cell::Cell, error::Error as StdError, fmt};
 
@@ -28,12 +28,11 @@ use super::message::{Admitted, Audience};
 use crate::session::{connection::RequestContext, trace::span};
 
 thread_local! {
-    /// Whether this thread is sending an event: events that are emitted meanwhile are not sent.
+    /// Whether this thread is sending an event. Nested events are not sent.
     static SENDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Guard that marks this thread as sending an event until it is dropped: it is also reset if a value panics while it is
-/// formatted, so that later events are sent.
+/// Guard that marks this thread as sending an event until it is dropped, even if formatting a value panics.
 struct Sending;
 
 impl Sending {
@@ -56,24 +55,25 @@ pub struct LogLayer {
     logger: Option<String>,
 }
 
-/// Returns a layer for a [`tracing`] subscriber that sends events to clients, as log messages: each to the client whose request
-/// is being served when it happens. (With the Cargo feature `tracing-subscriber`.)
+/// Returns a layer for a [`tracing`] subscriber that sends a handler's events to the client of its request, as log messages.
+/// (With the Cargo feature `tracing-subscriber`.)
 ///
-/// An event that happens while no request is served is not sent. `data` is an object with the event's message as `msg` and its
-/// fields (as `message`, if a field is called `msg`); `logger` is the event's target; `trace` becomes [`LoggingLevel::Debug`],
-/// and `warn` becomes `Warning`. A field `level` with the name of a protocol level overrides the event's level, and a field
-/// `logger` its target: `tracing` has no `notice`, `critical`, `alert` and `emergency`. As with
-/// [`RequestContext::log`](crate::RequestContext::log), the server must have declared [`logging`](crate::Server::logging), the
-/// client must want messages of the level, and the rate is limited. Logging never waits: while the client is slow, events are
-/// dropped and counted. Events of this crate itself are not sent. Like progress notifications, the messages do not pass through
-/// middleware.
+/// Events outside of requests are not sent. `data` is an object with the event's message as `msg` (or as `message`, if a field
+/// is called `msg`) and the event's fields. `logger` is the event's target. `trace` becomes [`LoggingLevel::Debug`], and `warn`
+/// becomes `Warning`. For the levels that `tracing` lacks (`notice`, `critical`, `alert` and `emergency`), a field `level`
+/// overrides the event's level; likewise, a field `logger` overrides its target.
 ///
-/// Requests are identified by their spans, which are of the level `info`, with a target in `oxmcp`: a filter must let them
+/// As with [`RequestContext::log`](crate::RequestContext::log), the server must have declared
+/// [`logging`](crate::Server::logging), the client must want messages of the level, and the rate is limited. Logging never
+/// waits: while the client is slow, events are dropped and counted. Events of this crate are not sent. Like progress
+/// notifications, the messages bypass middleware.
+///
+/// The layer identifies requests by their spans, which have the level `info` and a target in `oxmcp`: a filter must let them
 /// pass. Work that a handler spawns belongs to the request if it is
-/// [in the span](https://docs.rs/tracing/latest/tracing/trait.Instrument.html#method.in_current_span); after the answer it is
-/// sent to legacy clients only, whose sessions take messages at all times.
+/// [in the span](https://docs.rs/tracing/latest/tracing/trait.Instrument.html#method.in_current_span). Events after the response
+/// go only to legacy clients, whose sessions accept messages at any time.
 ///
-/// All events while a request is served can reach its client, those of libraries too: use a filter for this layer.
+/// All events during a request can reach its client, including those of libraries: use a filter for this layer.
 ///
 /// ```
 /// use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt};
@@ -90,7 +90,7 @@ pub fn layer() -> LogLayer {
 }
 
 impl LogLayer {
-    /// Sets the `logger` of all messages, in place of the targets of the events.
+    /// Sets the `logger` of all messages, instead of the targets of the events.
     #[must_use]
     pub fn logger(mut self, name: impl Into<String>) -> Self {
         self.logger = Some(name.into());
@@ -231,7 +231,7 @@ impl Visit for LevelField {
     }
 }
 
-/// The protocol level of this name. `tracing` has no `notice`, `critical`, `alert` and `emergency`.
+/// The protocol level with this name. `tracing` lacks `notice`, `critical`, `alert` and `emergency`.
 fn level_named(name: &str) -> Option<LoggingLevel> {
     let name: StrDeserializer<'_, NoLevel> = name.into_deserializer();
     LoggingLevel::deserialize(name).ok()

@@ -15,22 +15,21 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// A log message that is about to be sent; made by [`RequestContext::log`]. Await it to send the message.
-#[must_use = "a message is sent when this is awaited"]
+/// A log message, sent when awaited; made by [`RequestContext::log`].
+#[must_use = "the message is sent when this is awaited"]
 pub struct Log<'a> {
     context: &'a RequestContext,
-    /// `None` if no message is to be sent.
+    /// `None` if the message is not sent.
     message: Option<(Audience, LoggingMessageParams)>,
 }
 
 impl RequestContext {
-    /// Logs a message to the client: any JSON value, most often a text or an object. Set the logger, then await the message.
+    /// Logs a message to the client: any JSON value, usually a text or an object. Await it to send the message.
     ///
     /// The message is sent only if the server has declared [`logging`](crate::Server::logging) and the client wants messages of
-    /// this level; otherwise the call costs little. It waits while the caller reads more slowly than the handler writes. Beyond
-    /// [`LogOptions::rate`](crate::server::logging::LogOptions::rate) messages are dropped and counted. Messages that are
-    /// logged before the handler returns are sent before its answer, and later ones are dropped. Do not log secrets or personal
-    /// data.
+    /// this level; otherwise the call is cheap. The call waits while the client is slow. Messages beyond
+    /// [`LogOptions::rate`](crate::server::logging::LogOptions::rate) are dropped and counted. Messages logged before the
+    /// handler returns are sent before its response, and later ones are dropped. Do not log secrets or personal data.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -51,15 +50,14 @@ impl RequestContext {
         let audience = Audience::of(self);
         if audience.is_none() {
             tracing::debug!(
-                "log messages are not sent: the server has to declare them with Server::logging(), and a modern client to \
-                 ask for them"
+                "not sending log messages: the server does not declare logging, or the client set no level"
             );
         }
         let audience = audience.filter(|audience| audience.hears(level));
         let message = audience.and_then(|audience| {
             let message = LoggingMessageParams::new(level, &data);
             let message = message.map_err(
-                |error| tracing::warn!(error = %Logged(&error), "what was to be logged to the client is no JSON"),
+                |error| tracing::warn!(error = %Logged(&error), "could not serialize a log message for the client"),
             );
             Some((audience, message.ok()?))
         });
@@ -69,7 +67,7 @@ impl RequestContext {
         }
     }
 
-    /// Whether a message of this level would be sent, so that a handler can avoid collecting costly data in vain.
+    /// Returns whether a message of this level would be sent, so that a handler can skip collecting expensive data.
     #[must_use]
     pub fn wants_log(&self, level: LoggingLevel) -> bool {
         Audience::of(self).is_some_and(|audience| audience.hears(level))
@@ -77,7 +75,7 @@ impl RequestContext {
 }
 
 impl Log<'_> {
-    /// Sets the logger: the name of a part of the server, which should not vary.
+    /// Sets the logger: a fixed name for a part of the server.
     pub fn logger(mut self, name: impl Into<String>) -> Self {
         if let Some((_, message)) = &mut self.message {
             message.logger = Some(name.into());
@@ -105,7 +103,7 @@ async fn send(context: &RequestContext, audience: Audience, message: LoggingMess
             .send_notification(LoggingMessage::NAME, &message)
             .await
         {
-            tracing::debug!(error = %Logged(&error), "a log message was not sent");
+            tracing::debug!(error = %Logged(&error), "could not send a log message to the client");
         }
     }
 }
@@ -122,7 +120,7 @@ pub(super) struct Audience {
     least: LoggingLevel,
 }
 
-/// A message that may be sent, preceded by a notice of the messages that were dropped before.
+/// A message to send, after a notice of the messages dropped before it.
 pub(super) struct Admitted {
     pub(super) messages: Vec<LoggingMessageParams>,
     /// The number of dropped messages in the notice.
@@ -163,7 +161,8 @@ impl Audience {
     pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
         let dropped = self.filter().admit(&self.options)?;
         let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
-            let data = json!({"msg": "log messages were dropped, because there were too many", "dropped": dropped});
+            let data =
+                json!({"msg": "log messages dropped: rate limit exceeded", "dropped": dropped});
             LoggingMessageParams::new(LoggingLevel::Warning, &data)
                 .expect("a JSON value is always JSON")
         });

@@ -1,26 +1,19 @@
-//! Log messages for clients: messages that a handler logs with [`RequestContext::log`](crate::RequestContext::log), and events
-//! of [`tracing`] that the `layer` turns into messages.
+//! Log messages for clients: those that handlers send with [`RequestContext::log`](crate::RequestContext::log), and [`tracing`]
+//! events that the `layer` turns into messages.
 //!
-//! A server that logs to its clients declares it with [`Server::logging`](crate::Server::logging); nothing is advertised by
-//! default. The client sets the level: a modern one sets the least severe level with each request, and gets no messages without
-//! it; a legacy one sets it for its session with `logging/setLevel`. Messages are limited in rate, by [`LogOptions`].
+//! A server that logs to its clients declares this with [`Server::logging`](crate::Server::logging). The client sets the least
+//! severe level: a modern client with each request, and without a level it gets no messages; a legacy client for its session,
+//! with `logging/setLevel`. [`LogOptions`] limit the rate of messages.
 //!
 //! Log messages are for the *user of the client*. Messages for the operator of the server belong on standard error or in
-//! OpenTelemetry, for which this crate has [`tracing`] spans. The specification has deprecated messages to clients with
-//! revision 2026-07-28 in favour of those two.
+//! OpenTelemetry, for which this crate has [`tracing`] spans. In revision 2026-07-28, the specification has deprecated log
+//! messages to clients in favor of these two.
 //!
 //! See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
 //!
 //! # Where it is decided
 //!
 //! The rate: `LogFilter::admit` (`options.rs`). The level: `Audience::hears` (`message.rs`).
-
-// The files of this module:
-//
-// | `message` | a message of a handler |
-// | `layer` | the layer that turns events of `tracing` into messages |
-// | `options` | [`LogOptions`], and the filter of a session: its level and its rate |
-// | `server` | the declaration, the level of a session, messages outside of requests |
 
 #[cfg(feature = "tracing-subscriber")]
 mod layer;

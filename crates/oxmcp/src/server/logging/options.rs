@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{session::task::after, sync::Mutex};
 
-/// The options of a server's logging to its clients; for [`Server::logging_with`](crate::Server::logging_with).
+/// The options for a server's log messages to clients; for [`Server::logging_with`](crate::Server::logging_with).
 ///
 /// ```
 /// use oxmcp::{Server, logging::LogOptions, protocol::LoggingLevel};
@@ -26,17 +26,17 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
-    /// Sets how many messages per second are sent to a session in the long run, and how many at once. Messages beyond that are
-    /// dropped, and the next message is preceded by one with their number. Default: 100, and 1000 at once. With 0 at once there
-    /// is no limit.
+    /// Sets the rate limit of a session: messages per second, and the size of a burst. Default: 100, with bursts of 1000. A burst
+    /// of 0 means no limit.
     ///
-    /// The specification requires a limit: every message costs the client, and a handler can easily log in a loop.
+    /// Messages beyond the limit are dropped, and reported with their number before the next message. The specification requires
+    /// a limit: every message costs the client, and a handler can easily log in a loop.
     #[must_use]
     pub fn rate(self, per_second: u32, at_once: u32) -> Self {
         self.every(Duration::from_secs(1) / per_second.max(1), at_once)
     }
 
-    /// Like [`rate`](Self::rate), with the time between two messages, which may be longer than a second.
+    /// Like [`rate`](Self::rate), with the time between two messages, which may exceed a second.
     ///
     /// ```
     /// use oxmcp::logging::LogOptions;
@@ -52,15 +52,15 @@ impl LogOptions {
         self
     }
 
-    /// Sets the logger of messages that name none. Default: none.
+    /// Sets the default logger of messages. Default: none.
     #[must_use]
     pub fn logger(mut self, name: impl Into<Arc<str>>) -> Self {
         self.logger = Some(name.into());
         self
     }
 
-    /// Sets the least severe level of the messages to a legacy client that has set no level; the specification leaves it to the
-    /// server. Default: [`LoggingLevel::Info`]. A modern client that sets no level gets no messages.
+    /// Sets the least severe level for legacy clients that have not set one, which the specification leaves to the server.
+    /// Default: [`LoggingLevel::Info`]. A modern client that sets no level gets no messages.
     #[must_use]
     pub fn default_level(mut self, level: LoggingLevel) -> Self {
         self.default_level = level;
@@ -87,8 +87,8 @@ pub(crate) struct LogFilter(Mutex<State>);
 struct State {
     /// The level that the client has set with `logging/setLevel`.
     level: Option<LoggingLevel>,
-    /// The time at which all messages so far would have been sent at the steady rate. If it is too far ahead, a message is
-    /// dropped: this is a token bucket without a timer.
+    /// The time at which all messages so far would be sent at the steady rate. If it is too far ahead, messages are dropped: a
+    /// token bucket without a timer.
     paid_until: Option<Instant>,
     dropped: u64,
 }
@@ -119,7 +119,7 @@ impl LogFilter {
         Some(mem::take(&mut state.dropped))
     }
 
-    /// Counts messages that were dropped for other reasons than the rate.
+    /// Counts messages that were dropped for reasons other than the rate.
     #[cfg(feature = "tracing-subscriber")]
     pub(super) fn drop(&self, messages: u64) {
         self.0.lock().dropped += messages;

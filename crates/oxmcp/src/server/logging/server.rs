@@ -16,11 +16,11 @@ use crate::{
 };
 
 impl Server {
-    /// Declares that this server logs to its clients: without it, [`RequestContext::log`](crate::RequestContext::log)
-    /// sends nothing.
+    /// Declares that this server logs to its clients. Otherwise, [`RequestContext::log`](crate::RequestContext::log) sends
+    /// nothing.
     ///
-    /// It must be declared, since the server cannot tell from outside whether a handler logs, and the specification allows log
-    /// messages only from servers that have declared them.
+    /// The declaration is explicit, since the SDK cannot know whether a handler logs, and the specification allows log messages
+    /// only from servers that declare them.
     /// See [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
     ///
     /// ```
@@ -47,10 +47,10 @@ impl Server {
 }
 
 impl ServerSession {
-    /// Logs a message to the client outside any request (2025-11-25 and earlier). In a handler,
-    /// [`RequestContext::log`](crate::RequestContext::log) does it in every revision.
+    /// Logs a message to the client outside any request (up to 2025-11-25). In a handler, use
+    /// [`RequestContext::log`](crate::RequestContext::log), which works in every revision.
     ///
-    /// As there, messages are sent only if the client wants them, and the rate is limited.
+    /// Messages are sent only if the client wants them, and the rate is limited.
     /// See [logging](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging).
     ///
     /// ```no_run
@@ -63,20 +63,21 @@ impl ServerSession {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_unsupported`] if no session was opened with `initialize`: modern clients take messages of their requests
-    /// only. Also if the server has not declared [`logging`](crate::Server::logging), and if the session has ended.
+    /// [`Error::is_unsupported`] if the client opened no session with `initialize`: modern clients accept only messages of their
+    /// requests. Also if the server does not declare [`logging`](crate::Server::logging), or the session has ended.
     ///
     /// # Cancel safety
-    /// Cancel safe: if the future is dropped while it waits for room in the output buffer, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for space in the outbox, nothing has been sent.
     pub async fn log(&self, message: LoggingMessageParams) -> Result<()> {
         if self.revision().is_none() {
             return Err(Error::unsupported(
-                "no session was opened with initialize, and modern clients hear log messages of their requests only; \
-                 use RequestContext::log",
+                "cannot send log messages to this client: it opened no session with `initialize`; use `RequestContext::log`",
             ));
         }
         let audience = Audience::of_session(self.clone()).ok_or_else(|| {
-            Error::misuse("the server has not declared that it logs; say so with Server::logging()")
+            Error::misuse(
+                "cannot send log messages: logging is not declared; use `Server::logging`",
+            )
         })?;
         if !audience.hears(message.level) {
             return Ok(());

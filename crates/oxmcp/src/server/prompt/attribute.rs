@@ -1,11 +1,11 @@
 //! Attribute `#[prompt]`.
 
-/// Makes a prompt of an async function: its name, its doc comment and its parameters become the prompt's description for
-/// clients.
+/// Makes a prompt from an async function.
 ///
-/// The macro adds `name::prompt()`, which makes the [`Prompt`](struct@crate::Prompt) for
-/// [`Server::prompt`](crate::Server::prompt). The rest is as with [`tool`](macro@crate::tool); the arguments come as strings,
-/// so [`PromptInput`](crate::traits::PromptInput) lists the types that they may have.
+/// The name, the doc comment and the parameters of the function become the name, the description and the arguments of the
+/// prompt. Next to the function, the attribute defines `name::prompt()`, which returns the [`Prompt`](struct@crate::Prompt) for
+/// [`Server::prompt`](crate::Server::prompt). Everything else is the same as for [`tool`](macro@crate::tool). Arguments arrive
+/// as strings; [`PromptInput`](crate::traits::PromptInput) lists the types that they may have.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, protocol::PromptMessage};

@@ -1,4 +1,4 @@
-//! Prompt definition: name and arguments of a prompt, and its handler.
+//! Prompt definition: the name, arguments and handler of a prompt.
 
 use std::{collections::HashSet, future::Future};
 
@@ -25,24 +25,21 @@ use crate::{
 /// A prompt: its definition for clients, and the function that makes its messages.
 ///
 /// [`new`](Self::new) infers the arguments from the type that the function takes; [`dynamic`](Self::dynamic) takes them as a
-/// list. Mistakes in a prompt are reported when it is added to a server with
-/// [`Server::add_prompts`](crate::Server::add_prompts), or when the server begins to serve.
+/// list. Mistakes are reported by [`Server::add_prompts`](crate::Server::add_prompts), or when the server begins to serve.
 ///
-/// This is the type that a server is given. The prompt that a client reads in a list is the protocol type,
-/// [`protocol::Prompt`](crate::protocol::Prompt).
+/// This is the type for servers. Clients read the entries of a listing as [`protocol::Prompt`](crate::protocol::Prompt).
 /// See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#prompt).
 ///
 /// # Arguments
-/// On the wire every argument is a string; the function gets values of the types of its fields (see
+/// On the wire, every argument is a string; the function gets values of the types of its fields (see
 /// [`PromptInput`](crate::traits::PromptInput)). A request fails with
 /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS) if an argument is missing, is not a number where one is
-/// required, or is not a variant of an enum; the message says which argument is wrong and what is expected. An empty string
-/// stands for an argument that was left out, if the argument is optional and none of its values is empty: many forms send empty
-/// fields in this way. Arguments that the prompt does not know are ignored, as a client may know a newer or an older prompt;
-/// `#[serde(deny_unknown_fields)]` refuses them.
+/// required, or is not a variant of an enum; the message names the argument and the expected values. For an optional argument
+/// that has no empty value, an empty string means that it was omitted: many forms send empty fields. Unknown arguments are
+/// ignored, since the client may know another version of the prompt; `#[serde(deny_unknown_fields)]` refuses them.
 ///
-/// Values of enums and booleans are completed while they are typed; [`complete`](Self::complete) adds completion to any other
-/// argument.
+/// Values of enums and booleans are completed while they are typed. [`complete`](Self::complete) adds completion to other
+/// arguments.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Prompt};
@@ -79,8 +76,8 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// A prompt whose arguments are the fields of the handler's input. The attribute [`#[oxmcp::prompt]`](macro@crate::prompt)
-    /// generates the prompt, and the struct, for a free function.
+    /// Creates a prompt whose arguments are the fields of the handler's input. The attribute
+    /// [`#[oxmcp::prompt]`](macro@crate::prompt) generates this call, and the struct, for a free function.
     pub fn new<Arguments, H>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -120,10 +117,10 @@ impl Prompt {
         prompt
     }
 
-    /// A prompt whose arguments are given as a list, and whose handler takes them unparsed. For prompts that are known only at
-    /// run time: from a file, from another server.
+    /// Creates a prompt from a list of arguments, and a handler that takes them as strings.
     ///
-    /// The handler is called only if all required arguments are given.
+    /// It is for prompts that are known only at run time, from a file or from another server. The handler is called only if all
+    /// required arguments are present.
     ///
     /// ```
     /// use oxmcp::{Prompt, protocol::PromptArgument};
@@ -134,7 +131,7 @@ impl Prompt {
     /// ];
     /// let prompt = Prompt::dynamic("explain", "Explain something", arguments, |_cx, given| async move {
     ///     let topic = given.get("topic").map_or("", String::as_str);
-    ///     let audience = given.get("audience").map_or("everybody", String::as_str);
+    ///     let audience = given.get("audience").map_or("everyone", String::as_str);
     ///     format!("Explain {topic} to {audience}.")
     /// });
     /// # let _ = prompt;
@@ -177,22 +174,22 @@ impl Prompt {
         prompt
     }
 
-    /// Records a missing name, and arguments of the same name.
+    /// Records a missing name, and duplicate arguments.
     fn check(&mut self) {
         if self.definition.name.is_empty() {
-            self.note("a prompt needs a name");
+            self.note("missing name");
         }
         let mut names = HashSet::new();
         let mut arguments = self.definition.arguments.iter();
         if let Some(twice) = arguments.find(|argument| !names.insert(&argument.name)) {
             let name = quote_text(&twice.name);
             self.note(&format!(
-                "there are two arguments {name}; names must differ"
+                "duplicate argument {name}; give each argument a unique name"
             ));
         }
     }
 
-    /// Sets options of an argument, which must exist, that override those from the type of its field.
+    /// Sets options of an existing argument, which override those from the type of its field.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Prompt};
@@ -223,8 +220,8 @@ impl Prompt {
         self
     }
 
-    /// Sets the completer of an argument, which must exist: a list of strings, or an async function of a
-    /// [`Completing`](crate::Completing). It replaces the completer that was inferred from an enum or a boolean.
+    /// Sets the completer of an existing argument: a list of strings, or an async function of a
+    /// [`Completing`](crate::Completing). It replaces the completer inferred from an enum or a boolean.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     ///
     /// ```
@@ -260,7 +257,7 @@ impl Prompt {
         self
     }
 
-    /// The name by which clients get the prompt.
+    /// Returns the name of the prompt.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
@@ -275,33 +272,33 @@ impl Prompt {
 
 options! {
     Prompt by name: "prompt",
-    /// Decides which callers the prompt is for. To the others it does not exist: it is not in their list, they cannot get
-    /// it, and its arguments are not completed. The function is called for each request, and must be quick.
+    /// Sets a function that decides which callers can list and get the prompt. For the others, the prompt does not exist, and its
+    /// arguments are not completed. The function is called for each request, and must be quick.
     visible_to
 }
 
 /// Options of an argument of a [`Prompt`] that its type cannot express; see [`Prompt::argument`](crate::Prompt::argument).
 #[derive(Debug, Default)]
-#[must_use = "options are returned from the closure that they were given to"]
+#[must_use = "return the options from the closure"]
 pub struct ArgumentOptions {
     title: Option<String>,
     description: Option<String>,
 }
 
 impl ArgumentOptions {
-    /// Sets the name that users read.
+    /// Sets the title: the name displayed to people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Sets the description that users read.
+    /// Sets the description for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Overwrites the title and the description of an argument with those that are set.
+    /// Overwrites the title and the description of an argument, if they are set.
     fn apply(self, argument: &mut PromptArgument) {
         if let Some(title) = self.title {
             argument.title = Some(title);

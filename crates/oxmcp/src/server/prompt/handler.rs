@@ -1,4 +1,4 @@
-//! Prompt handler: the functions that can be handlers, and reading their arguments.
+//! Prompt handlers: the types of functions that can be handlers, and the reading of arguments.
 
 use std::{future::Future, sync::Arc};
 
@@ -37,7 +37,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> PromptInput for T {}
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one struct of yours, with a field for each argument: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
+    note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait PromptArguments: Sized + 'static {
     /// The schema of the input, if there is one.
@@ -89,7 +89,7 @@ impl<Context: HandlerContext, Input: PromptInput> PromptArguments for (Context, 
     }
 }
 
-/// The arguments of a request, as they arrived.
+/// The arguments of a request, as received.
 pub(super) type Given = OrderedMap<String>;
 
 /// The faults of the arguments of a call, one per line.
@@ -98,7 +98,7 @@ pub(super) type Faults = String;
 /// The future of a call whose arguments have been read, or their faults.
 pub(super) type PendingPrompt = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
 
-/// A handler with its type erased.
+/// A type-erased handler.
 pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> PendingPrompt + Send + Sync>;
 
 /// Erases the type of a handler that takes `fields`.
@@ -122,7 +122,7 @@ where
     })
 }
 
-/// Erases the type of a handler that takes the arguments as they arrived.
+/// Erases the type of a handler that takes the arguments as received.
 pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, Given) -> Fut + Send + Sync + 'static,

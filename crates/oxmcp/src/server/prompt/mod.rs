@@ -1,4 +1,4 @@
-//! Prompts: templates of conversations, for users to choose from.
+//! Prompts: message templates that users choose from.
 //! See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts).
 
 pub(super) mod attribute;

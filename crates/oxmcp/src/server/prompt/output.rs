@@ -1,4 +1,4 @@
-//! Prompt output: the types that a handler may return, and the result that they become.
+//! Prompt output: the types that a handler may return, and their conversion to results.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,15 @@ use oxmcp_protocol::{ContentBlock, GetPromptResult, PromptMessage};
 
 use crate::{error::Result, session::handler::traits::IntoError};
 
-/// A type that a prompt's handler may return.
+/// A return type for prompt handlers.
 ///
-/// - A string is one message of the user; so is a [`ContentBlock`] of any kind.
+/// - A string is one user message; so is a [`ContentBlock`] of any kind.
 /// - [`PromptMessage`]s are returned unchanged: one, a `Vec`, or an array of them.
-/// - A [`GetPromptResult`] is the whole result. Without a description it gets that of the prompt, as the other types do.
-/// - A [`Reply`](crate::Reply) of any of these, for a prompt that returns its questions.
+/// - A [`GetPromptResult`] is the whole result.
+/// - A [`Reply`](crate::Reply) of any of these, for a prompt that returns its questions to the client.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
+///
+/// A result without a description gets the description of the prompt.
 #[diagnostic::on_unimplemented(
     message = "a prompt cannot return `{Self}`",
     label = "not something that messages are made of",
@@ -24,14 +26,14 @@ pub trait IntoPromptResult {
     #[doc(hidden)]
     const IS_REPLY: bool = false;
 
-    /// The messages.
+    /// Converts the value to the result of the prompt.
     ///
     /// # Errors
     /// The error of the handler.
     fn into_prompt_result(self) -> Result<GetPromptResult>;
 }
 
-/// Implements the trait for types that are one message of the user.
+/// Implements the trait for types that are one user message.
 macro_rules! texts {
     ($($text:ty)*) => {$(
         impl IntoPromptResult for $text {

@@ -103,7 +103,7 @@ impl RegisteredPrompt {
 
     /// Lists all missing arguments, one per line.
     fn check_required(&self, given: &Given) -> Result<(), Faults> {
-        /// The number of given names that are searched for misspellings.
+        /// The number of given names to search for misspellings.
         const MAX_SEARCHED: usize = 64;
         let arguments = &self.definition.arguments;
         let unknown: Vec<_> = given
@@ -118,7 +118,7 @@ impl RegisteredPrompt {
         let lines: Vec<_> = missing
             .map(|argument| {
                 let hint = nearest(&argument.name, unknown.iter().copied())
-                    .map(|given| format!("; {} is not its name", quote_text(given)));
+                    .map(|given| format!("; found {} instead", quote_text(given)));
                 let hint = hint.unwrap_or_default();
                 format!("{} is missing{hint}", quote_text(&argument.name))
             })
@@ -165,8 +165,7 @@ impl Completes for RegisteredPrompt {
     }
 }
 
-/// The arguments without those that are null, and the text of numbers and booleans. `None` if there are others, which have no
-/// text.
+/// The arguments without nulls, and with numbers and booleans as text. `None` if there are values of other types.
 fn mended(arguments: Text<'_>) -> Option<Given> {
     if arguments.is_str("") || arguments.get() == "[]" {
         return Some(Given::default());
@@ -195,11 +194,11 @@ fn given(arguments: Text<'_>) -> Result<Given, Faults> {
         if value.as_str().is_none() {
             let name = name.as_str().unwrap_or_default();
             return Err(format!(
-                "{}: expected a string, as all arguments of prompts are; put the value in quotes, or leave it out",
+                "{}: expected a string, as for all prompt arguments; put the value in quotes, or omit it",
                 quote_text(&name)
             ));
         }
     }
     let read = arguments.parse();
-    read.map_err(|error| format!("\"arguments\" cannot be read: {error}"))
+    read.map_err(|error| format!("could not read \"arguments\": {error}"))
 }

@@ -1,4 +1,4 @@
-//! Prompts of a server: adding and removing them.
+//! Methods of a server to add and remove prompts.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl Server {
-    /// Adds a prompt. Names of prompts are unique in a server.
+    /// Adds a prompt. The names of a server's prompts must be unique.
     ///
-    /// Mistakes in it are reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes in the prompt are reported by [`check`](Self::check), and when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Prompt, Server};
@@ -29,18 +29,17 @@ impl Server {
         self.prompts([prompt.into_feature()])
     }
 
-    /// Adds prompts, as [`prompt`](Self::prompt) does. Clients get them sorted by name. An empty list, `prompts([])`, tells
-    /// clients that there may be prompts later.
+    /// Adds prompts, like [`prompt`](Self::prompt). Clients list them sorted by name. `prompts([])` declares the capability
+    /// without any prompts, so that they can be added later.
     #[must_use]
     pub fn prompts(self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
         self.extended(registered(prompts))
     }
 
-    /// Adds prompts to a server that may be serving already, each in place of one with the same name. Connected clients
-    /// are notified that the list has changed.
+    /// Adds prompts to a server that may be running, and notifies connected clients. Replaces prompts with the same names.
     ///
     /// # Errors
-    /// If there is a mistake in a prompt. Then none of them is added.
+    /// If a prompt has a mistake. Then no prompt is added.
     ///
     /// ```
     /// use oxmcp::{Prompt, Server};
@@ -61,13 +60,13 @@ impl Server {
         self.add(registered(prompts)?)
     }
 
-    /// Removes prompts by name; names that are unknown are ignored. Connected clients are notified if the list has changed.
+    /// Removes prompts by name, and notifies connected clients of the change. Unknown names are ignored.
     pub fn remove_prompts<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         self.remove::<RegisteredPrompt>(names);
     }
 
-    /// Sets the cache hint of the list of prompts: how long it stays fresh, and whether it may be shared. If some prompts are
-    /// [for some callers only](Prompt::visible_to), the list is private, whatever the hint says.
+    /// Sets the cache hint of the listing of prompts: how long it stays fresh, and whether it may be shared. If some prompts are
+    /// [visible only to some callers](Prompt::visible_to), the listing is private, regardless of the hint.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_prompts(self, hint: CacheHint) -> Self {
@@ -76,14 +75,14 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Adds a prompt: a [`Prompt`], or a function such as `query::prompt` that makes one of the state. See [`Server::prompt`].
+    /// Adds a prompt: a [`Prompt`], or a function like `query::prompt` that makes one from the state. See [`Server::prompt`].
     pub fn prompt<Marker>(&self, prompt: impl OfState<Prompt, State, Marker>) -> &Self {
         self.role()
             .build(|server| server.prompt(prompt.of_state(self.state())));
         self
     }
 
-    /// Adds prompts, as [`prompt`](Self::prompt) does.
+    /// Adds prompts, like [`prompt`](Self::prompt).
     pub fn prompts<Marker, T: OfState<Prompt, State, Marker>>(
         &self,
         prompts: impl IntoIterator<Item = T>,

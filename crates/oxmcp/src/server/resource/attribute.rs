@@ -1,23 +1,23 @@
 //! Attribute `#[resource]`.
 
-/// Makes a resource of an async function, or a resource template if the URI has variables.
+/// Makes a resource from an async function, or a resource template if the URI has variables.
 ///
-/// The first argument of the attribute is the URI. Without variables the attribute defines `name::resource()` next to the
-/// function, which makes the [`Resource`](struct@crate::Resource) for [`Server::resource`](crate::Server::resource). With
-/// variables it defines `name::template()`, for [`Server::resource_template`](crate::Server::resource_template); each variable
-/// is a parameter, and an [`Option`] if URIs may omit it. A mismatch between them is a compile error. A doc comment is the
-/// description, and is optional. Everything else is the same as for [`tool`](macro@crate::tool).
+/// The first argument of the attribute is the URI. Without variables, the attribute defines `name::resource()` next to the
+/// function, which returns the [`Resource`](struct@crate::Resource) for [`Server::resource`](crate::Server::resource). With
+/// variables, it defines `name::template()`, for [`Server::resource_template`](crate::Server::resource_template). Each variable
+/// is a parameter, and an [`Option`] if URIs may omit it; a mismatch is a compile error. A doc comment is optional, and is the
+/// description. Everything else is the same as for [`tool`](macro@crate::tool).
 ///
 /// ```
 /// use oxmcp::Server;
 ///
-/// /// The weather as it is.
+/// /// The current weather.
 /// #[oxmcp::resource("weather://now", mime_type("text/plain"))]
 /// async fn now() -> &'static str {
 ///     "20 °C"
 /// }
 ///
-/// /// The weather as it will be.
+/// /// The forecast.
 /// #[oxmcp::resource("weather://{city}/{day}{?unit}")]
 /// async fn forecast(city: String, day: u8, unit: Option<String>) -> Option<String> {
 ///     let unit = unit.unwrap_or_else(|| "°C".to_owned());

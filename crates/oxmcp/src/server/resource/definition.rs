@@ -21,19 +21,19 @@ use crate::{
 
 /// A resource: its description for clients, and the function that reads it.
 ///
-/// The URI must be absolute. Mistakes are reported when the resource is added to a server with
-/// [`Server::add_resources`](crate::Server::add_resources), or when the server begins to serve.
+/// The URI must be absolute. Mistakes are reported by [`Server::add_resources`](crate::Server::add_resources), or when the server
+/// begins to serve.
 ///
-/// This is the type for servers. Clients read the entries of a list as [`protocol::Resource`](crate::protocol::Resource).
+/// This is the type for servers. Clients read the entries of a listing as [`protocol::Resource`](crate::protocol::Resource).
 /// See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource).
 ///
 /// ```
 /// use oxmcp::{RequestContext, Resource};
 ///
-/// // A text that never changes.
+/// // A fixed text.
 /// let licence = Resource::text("docs://licence", "licence", "Do what you like.");
 ///
-/// // A file that is read anew each time.
+/// // A file, read for each request.
 /// async fn log(_cx: RequestContext) -> std::io::Result<String> {
 ///     std::fs::read_to_string("/var/log/app.log")
 /// }
@@ -53,8 +53,9 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Creates a resource that is read by a function. `name` is for programs; [`title`](Self::title) is for people. The
-    /// attribute [`#[oxmcp::resource("app://log")]`](macro@crate::resource) generates this call for a free function.
+    /// Creates a resource that a function reads. `name` is for programs; [`title`](Self::title) is for people.
+    ///
+    /// The attribute [`#[oxmcp::resource("app://log")]`](macro@crate::resource) generates this call for a free function.
     pub fn new<Arguments, H>(uri: impl Into<String>, name: impl Into<String>, handler: H) -> Self
     where
         H: Handler<Arguments>,
@@ -103,14 +104,14 @@ impl Resource {
         }
     }
 
-    /// Sets the size of the contents in bytes, before any encoding. That of a fixed text and of fixed bytes is set already.
+    /// Sets the size of the contents in bytes, before any encoding. Fixed texts and bytes have it by default.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.definition.size = Some(bytes);
         self
     }
 
-    /// The URI by which clients read the resource.
+    /// Returns the URI of the resource.
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.definition.uri

@@ -1,4 +1,4 @@
-//! Resource handlers: the functions that can be handlers of a resource or a template, and reading their arguments.
+//! Resource handlers: the types of functions that can handle a resource or a template, and the reading of arguments.
 
 use std::{
     future::Future,
@@ -26,7 +26,7 @@ use crate::{
     label = "not `()` or `(RequestContext)`",
     note = "a handler is `async fn() -> Output` or `async fn(RequestContext) -> Output`; what is read is known by its URI",
     note = "for many resources with one handler, use a `ResourceTemplate`",
-    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
+    note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ResourceArguments: Sized + 'static {
     /// Creates the arguments.
@@ -65,7 +65,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> TemplateInput for T {}
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one struct of yours, with a field for each variable: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
+    note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait TemplateArguments: Sized + 'static {
     /// The schema of the input.
@@ -97,7 +97,7 @@ impl<Context: HandlerContext, Input: TemplateInput> TemplateArguments for (Conte
     }
 }
 
-/// The resource that is to be read. Cheap to clone, so that a handler can be called again.
+/// The resource to read. Cheap to clone, so that a handler can be called again.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(super) uri: Arc<str>,
@@ -120,10 +120,10 @@ impl Target {
     }
 }
 
-/// A read that has begun, or the reason why it could not.
+/// A started read, or the reason why it could not start.
 pub(super) type PendingRead = Result<BoxFuture<Result<ReadResourceResult>>>;
 
-/// A handler with its type erased.
+/// A type-erased handler.
 pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> PendingRead + Send + Sync>;
 
 /// Erases the type of a handler of one resource.
@@ -177,7 +177,7 @@ where
     })
 }
 
-/// The error that there is no such resource, with the reason.
+/// The error for a resource that does not exist, with the reason.
 pub(super) fn no_such(uri: &str, wrong: &str) -> Error {
     let error = Error::resource_not_found(uri);
     let message = format!("{}\n{wrong}", error.message());

@@ -10,17 +10,17 @@ use crate::{
     session::handler::traits::IntoError,
 };
 
-/// A type that a resource's handler can return.
+/// A return type for resource handlers.
 ///
 /// - Strings become text; bytes (`Vec<u8>`, `Bytes`, [`Blob`]) become binary contents.
-/// - [`ResourceContents`] become the contents: one, a `Vec`, or an array of them. Contents without a URI get the URI that is
-///   read; `ResourceContents::from("text")` makes such contents.
+/// - [`ResourceContents`] become the contents: one, a `Vec`, or an array of them. `ResourceContents::from("text")` makes contents
+///   without a URI.
 /// - A [`ReadResourceResult`] is the whole result.
-/// - `None` means that there is no such resource: the client gets the error for it.
-/// - A [`Reply`](crate::Reply) of any of these, for a resource that asks the client for input by what it returns.
+/// - `None` means that the resource does not exist: the client gets the error for it.
+/// - A [`Reply`](crate::Reply) of any of these, for a resource that returns its questions to the client.
 /// - `Result<T, E>` of any of these, where `E` is any [`std::error::Error`].
 ///
-/// A URI or MIME type that is not given is that of the resource.
+/// Contents without a URI or a MIME type get those of the resource.
 #[diagnostic::on_unimplemented(
     message = "a resource cannot return `{Self}`",
     label = "not something a resource can hold",

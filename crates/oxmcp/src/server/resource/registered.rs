@@ -133,7 +133,7 @@ impl RegisteredTemplate {
         }))
     }
 
-    /// The record of how fast the handler has been.
+    /// The record of the handler's speed.
     pub(crate) fn inline_execution(&self) -> &Arc<InlineExecution> {
         &self.reader.inline
     }
@@ -145,7 +145,7 @@ impl RegisteredTemplate {
     /// The resources that the template lists for a caller.
     ///
     /// # Errors
-    /// The errors of the author's function.
+    /// The errors of the listing function.
     pub(crate) async fn list(&self, cx: RequestContext) -> Result<Vec<ResourceDefinition>> {
         let Some(lister) = &self.lister else {
             return Ok(Vec::new());
@@ -154,7 +154,7 @@ impl RegisteredTemplate {
         listed.retain(|resource| {
             let fits = self.matcher.captures(&resource.uri).is_some();
             if !fits {
-                tracing::warn!(template = self.definition.uri_template, uri = %Logged(&resource.uri), "a template lists a resource that it could not read; it is left out");
+                tracing::warn!(template = self.definition.uri_template, uri = %Logged(&resource.uri), "omitting a listed resource whose URI does not match its template");
             }
             fits
         });
@@ -218,7 +218,7 @@ impl Reader {
         }))
     }
 
-    /// Adds the members that the handler has left out and the definition has.
+    /// Adds members of the definition that the handler has omitted.
     fn fill_in(&self, result: &mut ReadResourceResult, uri: &str) {
         for contents in &mut result.contents {
             if contents.uri.is_empty() {
@@ -252,8 +252,7 @@ impl Encode for Holding {
     }
 }
 
-/// The templates in the order in which they are matched: first those with the most literal characters, among these those with
-/// the fewest variables, and last by their text.
+/// The templates in the order of matching: by the most literal characters, then the fewest variables, then their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes(Arc<[Arc<RegisteredTemplate>]>);
 
@@ -275,7 +274,7 @@ impl Routes {
         seen.find_map(|template| Some((template, template.matcher.captures(uri)?)))
     }
 
-    /// The templates that match the URI. The first that the caller sees serves the request.
+    /// The templates that match the URI. The first one that the caller sees serves the request.
     #[cfg(all(feature = "auth", feature = "http-server"))]
     pub(crate) fn candidates(&self, uri: &str) -> impl Iterator<Item = &RegisteredTemplate> {
         let all = self.0.iter().map(|template| &**template);

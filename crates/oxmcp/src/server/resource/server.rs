@@ -1,4 +1,4 @@
-//! Methods of a server that add and remove resources and resource templates.
+//! Methods of a server to add and remove resources and resource templates.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
 impl Server {
     /// Adds a resource. The URIs of a server's resources must be unique.
     ///
-    /// Mistakes are reported by [`check`](Self::check), and when the server begins to serve.
+    /// Mistakes in the resource are reported by [`check`](Self::check), and when the server begins to serve.
     ///
     /// ```
     /// use oxmcp::{Resource, Server};
@@ -32,18 +32,17 @@ impl Server {
         self.resources([resource.into_feature()])
     }
 
-    /// Adds resources, as [`resource`](Self::resource) does. Clients get them sorted by URI. `resources([])`, with no
-    /// resources, declares the capability, so that resources can be added later.
+    /// Adds resources, like [`resource`](Self::resource). Clients list them sorted by URI. `resources([])` declares the
+    /// capability without any resources, so that they can be added later.
     #[must_use]
     pub fn resources(self, resources: impl IntoIterator<Item = Resource>) -> Self {
         self.extended(registered(resources))
     }
 
-    /// Adds resources to a server that may be serving already. A resource with the same URI is replaced. Connected clients are
-    /// notified that the list has changed.
+    /// Adds resources to a server that may be running, and notifies connected clients. Replaces resources with the same URIs.
     ///
     /// # Errors
-    /// If a URI is not absolute. Then none of the resources is added.
+    /// If a URI is not absolute. Then no resource is added.
     ///
     /// ```
     /// use oxmcp::{Resource, Server};
@@ -54,26 +53,28 @@ impl Server {
     /// server.remove_resources(["docs://licence"]);
     ///
     /// let error = server.add_resources([Resource::text("licence.txt", "licence", "")]).unwrap_err();
-    /// assert!(error.to_string().contains("must begin with a scheme"));
+    /// assert!(error.to_string().contains("missing scheme"));
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
     pub fn add_resources(&self, resources: impl IntoIterator<Item = Resource>) -> Result<()> {
         self.add(registered(resources)?)
     }
 
-    /// Removes resources by URI; unknown URIs are ignored. Connected clients are notified if the list has changed.
+    /// Removes resources by URI, and notifies connected clients of the change. Unknown URIs are ignored.
     pub fn remove_resources<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         self.remove::<RegisteredResource>(uris);
     }
 
-    /// Notifies connected clients that the list of resources has changed: for changes of the resources that [templates
-    /// list](ResourceTemplate::list). [`add_resources`](Self::add_resources) and the like notify clients themselves.
+    /// Notifies connected clients that the listing of resources has changed.
+    ///
+    /// Call it when the resources that [templates list](ResourceTemplate::list) have changed;
+    /// [`add_resources`](Self::add_resources) and similar methods notify clients themselves.
     pub fn resources_changed(&self) {
         self.changed(RegisteredResource::list_changed());
     }
 
-    /// Sets the cache hint of the list of resources: how long it stays fresh, and whether it may be shared. If some resources
-    /// are [visible to some callers only](Resource::visible_to), the list is private, regardless of the hint.
+    /// Sets the cache hint of the listing of resources: how long it stays fresh, and whether it may be shared. If some resources
+    /// are [visible only to some callers](Resource::visible_to), the listing is private, regardless of the hint.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_resources(self, hint: CacheHint) -> Self {
@@ -89,17 +90,19 @@ impl Server {
         self.resource_templates([template.into_feature()])
     }
 
-    /// Adds resource templates, as [`resource_template`](Self::resource_template) does.
+    /// Adds resource templates, like [`resource_template`](Self::resource_template).
     #[must_use]
     pub fn resource_templates(self, templates: impl IntoIterator<Item = ResourceTemplate>) -> Self {
         self.extended(registered_templates(templates))
     }
 
-    /// Adds resource templates to a server that may be serving already. A template with the same pattern is replaced. Connected
-    /// clients are notified that the list of resources has changed, since there is no separate notification for templates.
+    /// Adds resource templates to a server that may be running. Replaces templates with the same patterns.
+    ///
+    /// Connected clients are notified that the listing of resources has changed, since the protocol has no notification for
+    /// templates.
     ///
     /// # Errors
-    /// If there is a mistake in a template. Then none of the templates is added.
+    /// If a template has a mistake. Then no template is added.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, ResourceTemplate, Server};
@@ -117,7 +120,7 @@ impl Server {
     ///
     /// let wrong = ResourceTemplate::new("db://{table}/{id}", "row", read);
     /// let error = server.add_resource_templates([wrong]).unwrap_err();
-    /// assert!(error.to_string().contains("a field \"row\", which is no variable of the template"));
+    /// assert!(error.to_string().contains("field \"row\" is not a variable of the template"));
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
     pub fn add_resource_templates(
@@ -127,8 +130,7 @@ impl Server {
         self.add(registered_templates(templates)?)
     }
 
-    /// Removes resource templates by their patterns; unknown patterns are ignored. Connected clients are notified if the list
-    /// has changed.
+    /// Removes resource templates by pattern, and notifies connected clients of the change. Unknown patterns are ignored.
     pub fn remove_resource_templates<U: AsRef<str>>(
         &self,
         uri_templates: impl IntoIterator<Item = U>,
@@ -136,7 +138,7 @@ impl Server {
         self.remove::<RegisteredTemplate>(uri_templates);
     }
 
-    /// Sets the cache hint of the list of resource templates, as [`cache_resources`](Self::cache_resources) does for resources.
+    /// Sets the cache hint of the listing of resource templates, like [`cache_resources`](Self::cache_resources) for resources.
     #[must_use]
     pub fn cache_resource_templates(self, hint: CacheHint) -> Self {
         self.with(|features| features.templates.cache = hint)
@@ -165,7 +167,7 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
         self
     }
 
-    /// Adds resources, as [`resource`](Self::resource) does.
+    /// Adds resources, like [`resource`](Self::resource).
     pub fn resources<Marker, T: OfState<Resource, State, Marker>>(
         &self,
         resources: impl IntoIterator<Item = T>,
@@ -187,7 +189,7 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
         self
     }
 
-    /// Adds resource templates, as [`resource_template`](Self::resource_template) does.
+    /// Adds resource templates, like [`resource_template`](Self::resource_template).
     pub fn resource_templates<Marker, T: OfState<ResourceTemplate, State, Marker>>(
         &self,
         templates: impl IntoIterator<Item = T>,

@@ -28,35 +28,35 @@ use crate::{
 
 /// A resource template: a pattern of URIs, and a handler that reads all resources whose URIs match it.
 ///
-/// The pattern is a URI template by [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570). [`new`](Self::new) deserializes the
-/// variables to the fields of a struct; [`dynamic`](Self::dynamic) passes them on as strings. Mistakes in a template, and
-/// mismatches between it and the struct, are reported when it is added to a server with
-/// [`Server::add_resource_templates`](crate::Server::add_resource_templates), or when the server begins to serve.
+/// The pattern is a URI template ([RFC 6570](https://www.rfc-editor.org/rfc/rfc6570)). [`new`](Self::new) deserializes the
+/// variables to the fields of a struct; [`dynamic`](Self::dynamic) passes them as strings. Mistakes in a template, and mismatches
+/// with the struct, are reported by [`Server::add_resource_templates`](crate::Server::add_resource_templates), or when the
+/// server begins to serve.
 /// See [resource templates](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-templates).
 ///
 /// # Matching
-/// A resource with exactly the requested URI takes precedence. Then the templates are tried, those with the most literal
-/// characters first, among these those with the fewest variables. Only the first template that matches reads the resource, even
-/// if it does not find it.
+/// A resource with exactly the requested URI takes precedence. Then the templates are tried: those with the most literal
+/// characters first, and among equals, those with the fewest variables. Only the first matching template reads the resource,
+/// even if it does not find it.
 ///
 /// | expression | matches |
 /// |---|---|
 /// | `{x}` | one or more characters, except `/`, `?` and `#`; in a query also except `&` |
 /// | `{x,y}`, `{x*}` | several values between commas; the last ones may be missing |
 /// | `{+x}` | one or more characters, including slashes; no `?` or `#` if the template has one after it |
-/// | `{/x}`, `{/x,y}`, `{/x*}` | nothing, or values that begin with a slash each |
+/// | `{/x}`, `{/x,y}`, `{/x*}` | nothing, or values that each begin with a slash |
 /// | `{.x}`, `{#x}` | nothing, or a value after a dot or after `#` |
 /// | `{?x,y}`, `{&x,y}`, `{;x,y}` | values with their names, in any order; each may be missing |
-/// | `{x:3}` | as `{x}`, at most three characters |
+/// | `{x:3}` | like `{x}`, at most three characters |
 ///
-/// Text that two variables could match goes to the second: `{name}.{ext}` reads `a.tar.gz` as `a` and `tar.gz`. If a template
-/// is still ambiguous, it is refused. Values are decoded, so that a plain `{x}` can contain a slash (`%2F`) or be `..`: do not
-/// use it as a path. To serve files there is [`file_resources`](crate::server::file_resources).
+/// Text that two variables could match goes to the second: `{name}.{ext}` reads `a.tar.gz` as `a` and `tar.gz`. Templates that
+/// are still ambiguous are refused. Values are decoded, so a plain `{x}` can contain a slash (`%2F`) or be `..`: do not use it
+/// as a path. To serve files, use [`file_resources`](crate::server::file_resources).
 ///
-/// A value that does not fit the type of its field (`abc` for a number) means that there is no such resource; the client gets
-/// the reason.
+/// If a value does not match the type of its field (`abc` for a number), the resource does not exist; the client gets the
+/// reason.
 ///
-/// This is the type for servers. Clients read the entries of a list as
+/// This is the type for servers. Clients read the entries of a listing as
 /// [`protocol::ResourceTemplate`](crate::protocol::ResourceTemplate).
 ///
 /// ```
@@ -72,7 +72,7 @@ use crate::{
 /// #[serde(rename_all = "lowercase")]
 /// enum Table { Users, Orders }
 ///
-/// // `None` is no such row.
+/// // `None` means that the row does not exist.
 /// async fn read(Row { table, id }: Row) -> Option<String> {
 ///     (id < 100).then(|| format!("{table:?} {id}"))
 /// }
@@ -101,8 +101,10 @@ pub(super) type Lister =
 
 impl ResourceTemplate {
     /// Creates a template whose variables are the fields of the handler's input. Values of enums and booleans are completed
-    /// while they are typed. The attribute [`#[oxmcp::resource("db://{table}")]`](macro@crate::resource) generates this call,
-    /// and the struct, for a free function.
+    /// while they are typed.
+    ///
+    /// The attribute [`#[oxmcp::resource("db://{table}")]`](macro@crate::resource) generates this call, and the struct, for a
+    /// free function.
     pub fn new<Arguments, H>(
         uri_template: impl Into<String>,
         name: impl Into<String>,
@@ -143,8 +145,8 @@ impl ResourceTemplate {
         }
     }
 
-    /// Creates a template whose handler takes the variables as strings. It is for templates that are known only at run time,
-    /// from a file or from another server.
+    /// Creates a template whose handler takes the variables as strings, for templates that are known only at run time, from a
+    /// file or from another server.
     ///
     /// ```
     /// use oxmcp::ResourceTemplate;
@@ -203,14 +205,14 @@ impl ResourceTemplate {
         Self::refused(uri_template, name, error)
     }
 
-    /// Creates a template that servers refuse with this error.
+    /// Creates a template that servers reject with this error.
     pub(super) fn refused(uri_template: String, name: String, error: Error) -> Self {
         let handler: ErasedHandler =
             Arc::new(|_, target| Err(Error::resource_not_found(&target.uri)));
         Self::assemble(uri_template, name, Err(error), handler)
     }
 
-    /// Sets the completer of a variable, which must exist: a list, or a function.
+    /// Sets the completer of an existing variable: a list, or a function.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     #[must_use]
     pub fn complete<Marker>(
@@ -225,10 +227,11 @@ impl ResourceTemplate {
         self
     }
 
-    /// Sets a function that lists the resources of the template. They are added to the list of resources, next to those that
-    /// were added one by one, each time the list is requested. Their URIs must match the pattern; those that do not are left
-    /// out, with a warning in the log. The function is called for each page of the list, so it must be quick. Notify clients of
-    /// changes by [`Server::resources_changed`](crate::Server::resources_changed).
+    /// Sets a function that lists the resources of the template.
+    ///
+    /// The listing of resources then includes them. Resources whose URIs do not match the pattern are omitted, with a warning in
+    /// the log. The function is called for each page of the listing, and must be quick. Notify clients of changes with
+    /// [`Server::resources_changed`](crate::Server::resources_changed).
     ///
     /// ```
     /// use oxmcp::{ResourceTemplate, protocol::Resource};
@@ -255,7 +258,7 @@ impl ResourceTemplate {
         self
     }
 
-    /// The URI template.
+    /// Returns the URI template.
     #[must_use]
     pub fn uri_template(&self) -> &str {
         &self.definition.uri_template
@@ -284,7 +287,7 @@ fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), Str
             let near = nearest(field, names());
             let near = near.map(|near| format!(", did you mean {}?", quote_text(near)));
             return Err(format!(
-                "the input has a field {}, which is no variable of the template{} (its variables are {known})",
+                "field {} is not a variable of the template{} (variables: {known})",
                 quote_text(field),
                 near.unwrap_or_default()
             ));
@@ -295,12 +298,12 @@ fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), Str
         match fields.iter().find(|field| field.name == name) {
             None if !fields.is_open() => {
                 return Err(format!(
-                    "the input has no field for the variable {quoted}; add one, or take the variable out"
+                    "no field for the variable {quoted}; add one, or remove the variable"
                 ));
             }
             Some(field) if is_list && !field.is_list() => {
                 return Err(format!(
-                    "the variable {quoted} is a list, for it ends with \"*\", and its field is none; let it be a Vec, or leave the \"*\" out"
+                    "variable {quoted} is a list because of its \"*\", but its field is not; use a `Vec`, or remove the \"*\""
                 ));
             }
             _ => {}

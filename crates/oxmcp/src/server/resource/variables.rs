@@ -11,8 +11,8 @@ use oxmcp_schema::internal::{StringValue, quote_text};
 /// The values of a template's variables in a URI, decoded; for a handler of
 /// [`ResourceTemplate::dynamic`](crate::ResourceTemplate::dynamic).
 ///
-/// The client chooses the values, which can be anything. In particular a value can be `..` or contain slashes, even if the
-/// variable is a plain `{x}`, since `%2F` is decoded to a slash: do not use it as a path.
+/// The client chooses the values, which can be anything. Even the value of a plain `{x}` can be `..` or contain slashes, since
+/// `%2F` is decoded: do not use it as a path.
 #[derive(Clone, Debug)]
 pub struct TemplateVariables {
     uri: Arc<str>,
@@ -38,7 +38,7 @@ impl TemplateVariables {
                 let text = decode(raw).and_then(|bytes| String::from_utf8(bytes).ok());
                 text.ok_or_else(|| {
                     format!(
-                        "{}: {} stands for no UTF-8 text",
+                        "{}: {} does not decode to UTF-8",
                         quote_text(name),
                         quote_text(raw)
                     )
@@ -62,13 +62,13 @@ impl TemplateVariables {
         })
     }
 
-    /// The URI of the request, as the client sent it.
+    /// Returns the URI of the request, as the client sent it.
     #[must_use]
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// The value of a variable; the first one if it is a list. `None` if the URI has none.
+    /// Returns the value of a variable; of a list, the first value. `None` if the URI has none.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         match self.find(name)? {
@@ -77,7 +77,7 @@ impl TemplateVariables {
         }
     }
 
-    /// All values of a variable; only a list (`{variable*}`) has several.
+    /// Returns all values of a variable; only a list (`{variable*}`) has several.
     pub fn get_all(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = match self.find(name) {
             None => &[][..],
@@ -87,7 +87,7 @@ impl TemplateVariables {
         values.iter().map(String::as_str)
     }
 
-    /// The names of the variables that have a value, in the order of the template.
+    /// Returns the names of the variables that have a value, in the order of the template.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|(name, _)| &**name)
     }

@@ -1,4 +1,4 @@
-//! Bus of changes, by which the nodes of a server notify each other of changes, so that all clients are notified.
+//! Bus of changes, over which the nodes of a server notify each other, so that all clients are notified.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -33,11 +33,11 @@ use crate::{
 
 /// The bus topic of these messages.
 const TOPIC: &str = "changes";
-/// The maximum number of names in one message. A message with more says that anything may have changed.
+/// The maximum number of names in one message. With more, the message says that anything may have changed.
 const MAX_NAMED: usize = 1000;
 const MAX_BYTES: usize = 64 << 10;
 
-/// The changes of which other nodes are notified.
+/// The changes of which to notify other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct News {
@@ -161,7 +161,7 @@ struct Hearer {
     hears: Hears,
 }
 
-/// A bus, to which a node subscribes once for all its servers.
+/// A bus. A node subscribes once for all its servers.
 pub(crate) struct ChangeBus {
     bus: Arc<dyn AnyBus>,
     hearers: Mutex<HashMap<u64, Hearer>>,
@@ -179,7 +179,7 @@ impl ChangeBus {
         })
     }
 
-    /// Subscribes to the bus, if there is no subscription yet. The subscription lasts as long as `self`.
+    /// Subscribes to the bus once. The subscription lasts as long as `self`.
     pub(super) fn subscribe(self: &Arc<Self>, runtime: &Handle) {
         let mut listener = self.listener.lock();
         // A listener that has finished was dropped with its runtime.
@@ -197,7 +197,7 @@ impl ChangeBus {
             return self.note_gap();
         };
         let Ok(message) = serde_json::from_slice::<Message>(message) else {
-            tracing::warn!("a message of another node is not understood");
+            tracing::warn!("ignoring an unreadable message from another node");
             return;
         };
         let hearers: Vec<_> = {
@@ -227,17 +227,17 @@ impl ChangeBus {
     }
 }
 
-/// A server's membership of a bus.
+/// A server's membership in a bus.
 #[derive(Debug)]
 pub(crate) struct BusMember {
     pub(super) bus: Arc<ChangeBus>,
-    /// A unique name of this server, different even from those of servers with the same name.
+    /// The unique id of this node, which distinguishes servers with the same name.
     node: u64,
     /// The number of changes so far.
     changes: AtomicU64,
-    /// The news that are still to be sent to other nodes.
+    /// The news to send to other nodes.
     pub(super) untold: Arc<Worklist<News>>,
-    /// The events that are to be published to the clients of this node.
+    /// The events to publish to the clients of this node.
     pub(super) unpublished: Arc<Worklist<BTreeSet<Published>>>,
 }
 
@@ -260,7 +260,7 @@ impl BusMember {
         }
     }
 
-    /// Registers the server for the changes of other nodes. `make` is called the first time.
+    /// Registers the server for changes at other nodes. `make` is called the first time.
     pub(super) fn hear<H>(&self, server: &str, make: impl FnOnce() -> H)
     where
         H: Fn(Heard) + Send + Sync + 'static,
@@ -291,7 +291,7 @@ impl Drop for BusMember {
     }
 }
 
-/// A list of work that one task at a time does.
+/// A list of work, done by one task at a time.
 #[derive(Debug, Default)]
 pub(super) struct Worklist<W>(Mutex<Work<W>>);
 
@@ -302,7 +302,7 @@ struct Work<W> {
 }
 
 impl<W: Default + PartialEq> Worklist<W> {
-    /// Adds work. Returns the duty to do it, if no task has it.
+    /// Adds work. Returns the duty to do it, unless a task already has the duty.
     pub(super) fn add(self: &Arc<Self>, add: impl FnOnce(&mut W)) -> Option<Duty<W>> {
         let mut list = self.0.lock();
         add(&mut list.work);
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_that_would_name_too_much_says_that_anything_may_have_changed() {
+    fn oversized_message_means_anything_may_have_changed() {
         let last = 1 + MAX_NAMED as u64;
         let mut many = News::default();
         for number in 1..=last {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn news_say_which_change_of_each_topic_is_the_last() {
+    fn message_carries_the_last_change_per_topic() {
         let mut lists = Topics::default();
         lists.lists.prompts_list_changed = true;
         let mut news = News::default();
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_by_one_at_a_time_and_left_to_another_where_that_is_gone() {
+    fn abandoned_work_is_handed_to_another() {
         let list = Arc::<Worklist<u32>>::default();
         assert!(list.add(|_| {}).is_none(), "there is nothing to do");
         let mut duty = list.add(|work| *work += 1).unwrap();

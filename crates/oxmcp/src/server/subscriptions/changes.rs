@@ -21,11 +21,11 @@ use crate::{
     },
 };
 
-/// The time for which further changes are collected after the first one, and sent together with it.
+/// How long to collect further changes after the first one, to send them together.
 pub(super) const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {
-    /// Notifies the clients that have subscribed to these topics, soon, including those of other nodes.
+    /// Soon notifies the clients that have subscribed to these topics, including those of other nodes.
     pub(in crate::server) fn changed(&self, topics: impl Into<Topics>) {
         let topics = topics.into();
         #[cfg(feature = "http-server")]
@@ -33,7 +33,7 @@ impl Server {
         self.tell(topics);
     }
 
-    /// Notifies the clients of this node that have subscribed to these topics, soon.
+    /// Soon notifies the clients of this node that have subscribed to these topics.
     pub(super) fn tell(&self, topics: Topics) {
         let Some(runtime) = self.changes().runtime() else {
             return;
@@ -53,8 +53,8 @@ impl Server {
     }
 }
 
-/// Notifies each client: immediately if that is possible, else in a task of its own, since a client that reads slowly must not
-/// delay the others. Yields to other tasks if there are many clients.
+/// Notifies each client: immediately if possible, and otherwise in a separate task, since a slow client must not delay the
+/// others. Yields to other tasks if there are many clients.
 async fn notify_all(server: &Server, changed: &Topics) {
     let changes = WrittenChanges::new(changed);
     let is_visible = server.features().are_visible(&changed.uris);
@@ -76,7 +76,7 @@ async fn notify_all(server: &Server, changed: &Topics) {
     }
 }
 
-/// The messages of which a session is notified, if it sees all that has changed. Empty before the session is initialized.
+/// The messages for a session that sees all changed resources. Empty before the session is initialized.
 fn concerning<'c>(role: &ServerRole, changes: &'c WrittenChanges<'_>) -> Vec<&'c Message> {
     let lists = role.legacy_session().announced_lists();
     lists.map_or_else(Vec::new, |lists| {

@@ -53,15 +53,15 @@ pub(in crate::server) fn listen(call: &Call<'_>) -> Result<Served> {
     Ok(Served::in_order(serve(call.cx.clone(), requested)))
 }
 
-/// Serves a subscription until the client cancels it, which ends it without an answer, or the session ends, which ends it with
+/// Serves a subscription until the client cancels it, which ends it without a response, or the session ends, which ends it with
 /// a result.
 ///
-/// There may be thousands of idle subscriptions: data that is needed only at the beginning, or for sending, is boxed.
+/// Thousands of subscriptions may be idle, so data that is needed only at the beginning, or for sending, is boxed.
 async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     let connection = &cx.parts().connection;
     let Some(id) = cx.request_id().filter(|_| cx.parts().batch.is_none()) else {
         return Err(Error::invalid_request(
-            "a batch is answered as a whole, for which it would wait as long as the subscription lasts; send \
+            "cannot subscribe in a batch: its responses would wait until the subscription ends; send \
              subscriptions/listen by itself",
         ));
     };
@@ -80,7 +80,7 @@ async fn serve(cx: RequestContext, requested: Box<Requested>) -> Result<Body> {
     Ok(Body::Json(into_text(out)?))
 }
 
-/// Registers a subscription to the part of the filter that the hook has accepted.
+/// Registers a subscription to the part of the filter that the hook accepts.
 async fn register(
     cx: &RequestContext,
     requested: Box<Requested>,
@@ -92,7 +92,7 @@ async fn register(
     let connection = &cx.parts().connection;
     let session = cx
         .server_session()
-        .ok_or_else(|| Error::internal("the request came over no session"))?;
+        .ok_or_else(|| Error::internal("request has no session"))?;
     let role = session.role();
     let limit = role.max_subscriptions(&connection.limits);
     role.server().connected();
@@ -144,8 +144,8 @@ async fn send(cx: &RequestContext, mut due: Box<Due>, id: &RequestId) -> Result<
     }
     if due.overflown {
         return Err(Error::internal(format!(
-            "the subscription is read too slowly: more than {} notifications waited; subscribe again, and look at \
-             what has changed",
+            "subscription ended: the client reads too slowly, and more than {} notifications were queued; \
+             subscribe again, and fetch the current state",
             connection.limits.max_queued_events
         )));
     }
@@ -160,10 +160,10 @@ struct Watches {
 }
 
 impl Watches {
-    /// Reserves quota, and removes the resources from the filter that the hook does not accept, or is not called for.
+    /// Reserves quota, and removes resources from the filter that the hook refuses, or is not called for.
     ///
     /// # Errors
-    /// If the quota is used up, or the endpoint has no room.
+    /// If the quota is used up, or the budget of the endpoint.
     async fn begin(
         cx: &RequestContext,
         session: ServerSession,
@@ -197,7 +197,7 @@ impl Watches {
                     filter.resource_subscriptions.push(uri);
                 }
                 Err(error) => {
-                    tracing::debug!(error = %Logged(&error), uri, "a resource is not watched");
+                    tracing::debug!(error = %Logged(&error), uri, "subscribe handler refused a resource");
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! Subscriptions: notifying clients of list changes, resource updates and events that extensions publish.
-//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions), and for clients
-//! until 2025-11-25 [resource
-//! subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
+//! See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions), and for legacy
+//! clients [resource subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
 //!
 //! # Where it is decided
 //!
@@ -10,8 +9,8 @@
 //!   by the task of `listen_handler.rs`. Other nodes learn of it through `nodes.rs` and the bus of `change_bus.rs`; a session
 //!   that several nodes have is notified once (`ToldChanges` in `http/server/sessions/stored_events.rs`).
 //! - Limits: `Quota::reserve` (`quota.rs`) and `open_subscriptions.rs`, -32603. The caches of clients are invalidated before any
-//!   handler learns of the change: `client/dispatch.rs`, `CacheState::invalidate` (`client/cache/response_cache.rs`), by `key.rs`
-//!   beside it.
+//!   handler is notified of the change: `client/dispatch.rs`, `CacheState::invalidate` (`client/cache/response_cache.rs`), by
+//!   `client/cache/key.rs`.
 
 #[cfg(feature = "http-server")]
 mod change_bus;

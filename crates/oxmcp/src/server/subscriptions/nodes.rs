@@ -1,4 +1,4 @@
-//! Changes at other nodes: a server notifies them of its changes, and its clients of theirs.
+//! Changes at other nodes: a server notifies the nodes of its changes, and its clients of theirs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,19 +23,21 @@ use crate::{
     store::{Bus, any_bus},
 };
 
-/// The pause before a message that could not be sent to other nodes is sent again.
+/// The pause before sending a failed message to other nodes again.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Server {
-    /// Sets the bus by which the nodes of this server notify each other of changes, for a server that is not served by a
-    /// [`StreamableHttp`](crate::http::StreamableHttp), whose [`bus`](crate::http::StreamableHttp::bus) does the same. All
-    /// servers that share a bus and have the same name are nodes of one server; the first bus counts.
+    /// Sets the bus over which the nodes of this server notify each other of changes.
     ///
-    /// A change that is reported at one node ([`resource_updated`](Self::resource_updated), changes of its lists) is sent to
-    /// the clients of all nodes, once. Only notifications are shared: each node must be given the same tools, and must be able
-    /// to read the same resources. The events that an extension [publishes](Self::publish) reach other nodes if it says
-    /// [how](crate::Extension::republishes). If messages may have been lost, the clients of a node are notified that all lists
-    /// have changed, and all resources that they watch.
+    /// Servers with the same name on the same bus are nodes of one server. Only the first bus counts. A server that is served by
+    /// a [`StreamableHttp`](crate::http::StreamableHttp) does not need this method: use its
+    /// [`bus`](crate::http::StreamableHttp::bus).
+    ///
+    /// A change reported at one node ([`resource_updated`](Self::resource_updated), or a change of its lists) is sent to the
+    /// clients of all nodes, once. The bus carries only notifications: all nodes need the same tools, and access to the same
+    /// resources. Events that an extension [publishes](Self::publish) reach other nodes if the extension [republishes
+    /// them](crate::Extension::republishes). If messages may have been lost, the clients of a node are notified that all lists,
+    /// and all resources that they watch, have changed.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -51,7 +53,7 @@ impl Server {
         self
     }
 
-    /// Shares changes with the nodes at a bus, unless the server has joined a bus already.
+    /// Shares changes with the nodes on a bus, unless the server has already joined a bus.
     pub(crate) fn join(&self, bus: &Arc<ChangeBus>) {
         let member = self.bus_member();
         if member.get().is_none() && member.set(BusMember::new(bus)).is_ok() {
@@ -62,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Receives the changes of other nodes from here on: there are clients to be notified.
+    /// Starts receiving changes at other nodes, once there are clients to notify.
     pub(in crate::server) fn hear_nodes(&self) {
         let (Some(member), Some(runtime)) = (self.bus_member().get(), self.changes().runtime())
         else {
@@ -79,15 +81,15 @@ impl Server {
         member.bus.subscribe(&runtime);
     }
 
-    /// Notifies other nodes soon that these topics have changed. Returns the topics with the change that other nodes are told
-    /// of.
+    /// Soon notifies other nodes that these topics have changed. Returns the topics with the change that identifies them at
+    /// other nodes.
     pub(super) fn share(&self, topics: Topics) -> Topics {
         let change = self.tell_nodes(|news, number| news.add(&topics, number));
         topics.due_to(change)
     }
 
-    /// Notifies other nodes of a change, soon; `add` adds it to the news under its number. `None` if the server has no bus or
-    /// no runtime.
+    /// Soon notifies other nodes of a change; `add` adds it to the news under its number. `None` if the server has no bus or no
+    /// runtime.
     pub(super) fn tell_nodes(&self, add: impl FnOnce(&mut News, u64)) -> Option<Change> {
         let member = self.bus_member().get()?;
         let runtime = self.changes().runtime()?;
@@ -129,7 +131,7 @@ impl Server {
         }
     }
 
-    /// Whether a subscription at this node is to be notified of the event.
+    /// Whether a subscription at this node matches the event.
     fn is_listened_to(&self, (key, value): &Published) -> bool {
         let Ok(value) = serde_json::from_str(value) else {
             return false;
@@ -141,7 +143,7 @@ impl Server {
                 .any(|it| open_subscriptions(&it.role().open_subscriptions))
     }
 
-    /// Notifies the subscriptions at this node of the events that extensions have published at other nodes.
+    /// Notifies the subscriptions at this node of events that extensions have published at other nodes.
     fn republish(&self, published: Vec<Published>) {
         let Some(member) = self.bus_member().get() else {
             return;
@@ -177,13 +179,13 @@ impl Server {
             }
             Ok(None) => {}
             Err(panic) => {
-                tracing::error!(panic = %Logged(panic.text()), "an extension panicked that was to publish again");
+                tracing::error!(panic = %Logged(panic.text()), "panic in the republish handler of an extension");
             }
         }
     }
 }
 
-/// Sends news to the other nodes. Returns true if that was done, or if the server is gone and cannot do it.
+/// Sends news to the other nodes. Returns true if they were sent, or if the server is gone.
 async fn tell(server: &WeakServer, news: &News) -> bool {
     let Some(server) = server.upgrade() else {
         return true;
@@ -194,12 +196,12 @@ async fn tell(server: &WeakServer, news: &News) -> bool {
     let name = server.features().info.name.clone();
     let told = member.tell(&name, news.clone()).await;
     told.inspect_err(|error| {
-        tracing::warn!(error = %Logged(error), "other nodes are not told of a change yet");
+        tracing::warn!(error = %Logged(error), "could not notify other nodes of a change, retrying");
     })
     .is_ok()
 }
 
-/// Notifies all clients of all their topics: anything may have changed, by this change.
+/// Notifies all clients of all their topics, since this change may concern anything.
 async fn tell_everything(server: &Server, change: Change) {
     let mut published = server.open_subscriptions().add_all().await;
     for session in server.sessions() {

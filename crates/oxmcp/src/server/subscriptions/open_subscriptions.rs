@@ -25,8 +25,7 @@ use crate::{
     sync::Mutex,
 };
 
-/// The subscriptions that are open on one connection, or, if each has a connection of its own, those on all these connections.
-/// Each is served by a task of its own.
+/// The open subscriptions of one connection, or of all connections if each subscription has its own. Each has its own task.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSubscriptions(Mutex<Vec<Arc<OpenSubscription>>>);
 
@@ -43,13 +42,13 @@ pub(super) struct OpenSubscription {
 struct State {
     /// Whether the subscription was acknowledged and has not ended.
     is_open: bool,
-    /// The notifications to be sent; usually there are none.
+    /// The notifications to send; usually none.
     due: Option<Box<Due>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// The changed topics. The set cannot grow beyond the subscribed topics, however slowly the client reads.
+    /// The changed topics. The set never exceeds the subscribed topics, however slowly the client reads.
     pub(super) changed: Topics,
     /// The notifications that extensions have published, up to the limit.
     pub(super) events: VecDeque<Event>,
@@ -79,10 +78,10 @@ impl Event {
 }
 
 impl OpenSubscriptions {
-    /// Notifies the subscriptions to these changes: immediately if that is possible, and all callers see what has changed, else
-    /// from their tasks.
+    /// Notifies the subscriptions of these changes: immediately if possible and if all callers see the changed resources, and
+    /// otherwise from their tasks.
     pub(super) async fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
-        // With thousands of subscriptions the loop takes a while; the lock is free meanwhile.
+        // With thousands of subscriptions, the loop takes a while; the lock stays free.
         let open_subscriptions = self.0.lock().clone();
         for listen in open_subscriptions {
             consume_budget().await;
@@ -98,8 +97,7 @@ impl OpenSubscriptions {
         }
     }
 
-    /// Notifies all subscriptions of all their topics, from their tasks. Returns the keys and values of extensions that they
-    /// have subscribed to.
+    /// Notifies all subscriptions of all their topics, from their tasks. Returns their keys and values of extensions.
     #[cfg(feature = "http-server")]
     pub(super) async fn add_all(&self) -> Vec<Published> {
         let open_subscriptions = self.0.lock().clone();
@@ -164,7 +162,7 @@ impl OpenSubscriptions {
         }
     }
 
-    /// Registers a subscription; from now on it misses no change.
+    /// Registers a subscription, which misses no change from now on.
     ///
     /// # Errors
     /// If the limit is reached.
@@ -177,7 +175,7 @@ impl OpenSubscriptions {
         let mut open_subscriptions = self.0.lock();
         if open_subscriptions.len() >= limit {
             return Err(Error::internal(format!(
-                "too many subscriptions: the limit is {limit}; cancel one that is open, or ask for more in one of them"
+                "too many subscriptions: the limit is {limit}; cancel one, or combine several into one"
             )));
         }
         let listen = Arc::new(OpenSubscription {
@@ -200,7 +198,7 @@ impl OpenSubscriptions {
 }
 
 impl OpenSubscription {
-    /// Records that the subscription was acknowledged: from here on the client can be notified immediately.
+    /// Records that the subscription was acknowledged: from now on, the client can be notified immediately.
     pub(super) fn note_acknowledged(&self) {
         self.state.lock().is_open = true;
     }
@@ -208,7 +206,7 @@ impl OpenSubscription {
     /// Notifies the client immediately. Returns whether that was possible.
     fn send(&self, messages: &[&Message]) -> bool {
         let connection = &self.cx.parts().connection;
-        // The lock is held meanwhile, so that nothing is sent after the subscription has ended.
+        // Hold the lock, so that nothing is sent after the subscription has ended.
         let state = self.state.lock();
         state.is_open && !self.cx.is_cancelled() && send(messages, connection, self.cx.request_id())
     }
@@ -237,9 +235,9 @@ impl Drop for Registration<'_> {
     }
 }
 
-/// Logs that a notification could not be sent; the change itself succeeds, as the session is ending.
+/// Logs that a notification could not be sent, because the session is ending. The change itself succeeds.
 pub(super) fn log_unsent(sent: Result<()>) {
     if let Err(error) = sent {
-        tracing::debug!(error = %Logged(&error), "a client was not notified of a change");
+        tracing::debug!(error = %Logged(&error), "could not notify a client of a change");
     }
 }

@@ -1,5 +1,5 @@
-//! Quota of the resources that a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`;
-//! they also count in the budget of an HTTP endpoint.
+//! Quota of the resources that a client watches over one connection, by `resources/subscribe` and by `subscriptions/listen`.
+//! They also count in the budget of an HTTP endpoint.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     sync::Mutex,
 };
 
-/// The bytes of a request's id and `_meta` that do not count in the quota: several times the bytes that clients send.
+/// The bytes of a request's id and `_meta` that do not count in the quota: several times as many as clients send.
 const UNCOUNTED: usize = 4 << 10;
 /// The approximate memory for a URI in addition to its text, in bytes.
 const PER_URI: usize = 128;
@@ -31,11 +31,11 @@ struct Used {
 }
 
 impl Quota {
-    /// Reserves the quota for the data that a subscription keeps: the resources of its filter, the values for extensions, and
-    /// the metadata of its request.
+    /// Reserves quota for the data of a subscription: the resources of its filter, the values for extensions, and the metadata of
+    /// its request.
     ///
     /// # Errors
-    /// If it exceeds the quota, or the room that the endpoint has.
+    /// If it exceeds the quota, or the budget of the endpoint.
     pub(super) fn reserve_filter(
         self: &Arc<Self>,
         filter: &SubscriptionFilter,
@@ -52,11 +52,10 @@ impl Quota {
         self.reserve(lengths, uncounted, &cx.parts().connection)
     }
 
-    /// Reserves the quota for items of these lengths. `uncounted` is the number of further bytes, which count in the budget
-    /// alone.
+    /// Reserves quota for items of these lengths. `uncounted` is the number of further bytes, which count only in the budget.
     ///
     /// # Errors
-    /// If it exceeds the quota, or the room that the endpoint has.
+    /// If it exceeds the quota, or the budget of the endpoint.
     pub(super) fn reserve(
         self: &Arc<Self>,
         lengths: impl IntoIterator<Item = usize>,
@@ -78,7 +77,8 @@ impl Quota {
         let (most_uris, most_bytes) = (limits.max_watched_uris, limits.max_watched_uri_bytes);
         if uris > most_uris || bytes > most_bytes {
             return Err(Error::internal(format!(
-                "too much is watched: the limit is {most_uris} URIs of {most_bytes} bytes together, with what is asked of extensions; give up some that are watched already"
+                "too many watched resources: the limit is {most_uris} URIs with {most_bytes} bytes in total, including values for \
+                 extensions; unsubscribe from some"
             )));
         }
         *used = Used { uris, bytes };
@@ -94,7 +94,7 @@ impl Quota {
 /// Charges the bytes to the connection's budget, if it has one.
 ///
 /// # Errors
-/// If the budget has no room for them.
+/// If they exceed the budget.
 #[cfg(feature = "http-server")]
 fn charge(connection: &Connection, bytes: usize) -> Result<Option<Charge>> {
     let Some(budget) = connection.outbox.budget() else {
@@ -103,7 +103,7 @@ fn charge(connection: &Connection, bytes: usize) -> Result<Option<Charge>> {
     let mut charge = budget.charge(0);
     if !charge.grow(bytes) {
         return Err(Error::internal(
-            "the endpoint has no room for more subscriptions now; try another time",
+            "too many subscriptions at this endpoint; try again later",
         ));
     }
     Ok(Some(charge))

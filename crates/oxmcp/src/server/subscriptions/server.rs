@@ -1,4 +1,4 @@
-//! Subscriptions of a server: allowing them, resource updates, and events that extensions publish.
+//! Methods of a server to allow subscriptions, report resource updates, and publish events of extensions.
 
 use std::{future::Future, sync::Arc};
 
@@ -18,11 +18,10 @@ use crate::{
 };
 
 impl Server {
-    /// Lets clients watch resources: [`resource_updated`](Self::resource_updated) notifies the clients that do.
+    /// Lets clients watch resources; [`resource_updated`](Self::resource_updated) notifies them of updates.
     ///
-    /// Any URI can be watched, even one that cannot be read yet. If resources or templates are [for some callers
-    /// only](crate::Resource::visible_to), the others are not notified of their updates.
-    /// A watch ends with the session at the latest.
+    /// Clients can watch any URI, even one that cannot be read yet. They are not notified of updates of resources that they [cannot
+    /// see](crate::Resource::visible_to). A watch ends with the session at the latest.
     /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#subscriptions).
     #[must_use]
     #[doc(alias = "resources/subscribe")]
@@ -30,17 +29,16 @@ impl Server {
         self.allow_subscriptions(ResourceSubscriptions::default())
     }
 
-    /// Lets clients watch resources, as [`subscriptions`](Self::subscriptions) does, and sets the handlers that are called when
-    /// a client begins and when it ends to watch one: to start and stop a file watcher, for example.
+    /// Lets clients watch resources, like [`subscriptions`](Self::subscriptions), and sets handlers for the start and the end of a
+    /// watch.
     ///
-    /// `subscribe` may fail: then the client does not watch the resource. For clients until 2025-11-25 its error is the answer;
-    /// for later ones the acknowledgement lists the accepted resources. Each successful call is followed by one call of
-    /// `unsubscribe`, when the client unsubscribes or the session has ended. A client that subscribes twice to the same
-    /// resource by `resources/subscribe` counts once; each `subscriptions/listen` counts by itself.
+    /// The handlers can, for example, start and stop a file watcher. If `subscribe` fails, the client does not watch the resource:
+    /// legacy clients get the error, and for modern ones the acknowledgement lists the accepted resources. Each successful
+    /// `subscribe` is followed by one `unsubscribe`, when the client unsubscribes or the session ends. Repeated
+    /// `resources/subscribe` requests for the same resource count once; each `subscriptions/listen` counts separately.
     ///
-    /// If resources or templates are [for some callers only](crate::Resource::visible_to), `subscribe` is called only for
-    /// resources that the caller can read, and no others can be watched: so a hidden resource looks like one that does not
-    /// exist.
+    /// If resources or templates are [visible only to some callers](crate::Resource::visible_to), `subscribe` is called only for
+    /// resources that the caller can read, and others cannot be watched. So a hidden resource looks like one that does not exist.
     ///
     /// ```
     /// use oxmcp::{RequestContext, Resource, Server, ServerSession};
@@ -49,12 +47,12 @@ impl Server {
     ///     .resource(Resource::text("app://status", "status", "fine"))
     ///     .on_subscribe(
     ///         |_cx: RequestContext, uri: String| async move {
-    ///             // … begin to watch what the URI stands for …
-    ///             println!("somebody watches {uri}");
+    ///             // … start watching the file behind the URI …
+    ///             println!("subscribed to {uri}");
     ///             Ok(())
     ///         },
     ///         |_session: ServerSession, uri: String| async move {
-    ///             println!("one less watches {uri}");
+    ///             println!("unsubscribed from {uri}");
     ///         },
     ///     );
     /// # let _ = server;
@@ -87,12 +85,11 @@ impl Server {
         })
     }
 
-    /// Notifies the clients that watch a resource that it was updated, whatever their revision: the sessions that subscribed to
-    /// this very URI, and the open subscriptions that name it.
+    /// Notifies the clients that watch a resource of an update, in every revision.
     ///
-    /// Updates within 10 ms are sent once for each URI; a client that reads slowly gets them as often as it can read them. The
-    /// method may be called from any thread, and any number of times. Without [`subscriptions`](Self::subscriptions) it does
-    /// nothing.
+    /// These are the sessions that subscribed to exactly this URI, and the open subscriptions that name it. Updates within 10 ms
+    /// are sent once per URI; a slow client gets them as often as it can read them. The method can be called from any thread, and
+    /// any number of times. Without [`subscriptions`](Self::subscriptions) it does nothing.
     ///
     /// ```
     /// use oxmcp::{Client, Resource, Server, protocol::SubscriptionFilter, testing};
@@ -120,7 +117,7 @@ impl Server {
         } else {
             None
         };
-        // Only watched URIs are collected, so that the same bounds apply to the collected set.
+        // Collect only watched URIs, so that the same limits apply to the collected set.
         let watched = self.open_subscriptions().watch(uri)
             || self.sessions().any(|session| session.role().watches(uri));
         if watched {
@@ -131,17 +128,19 @@ impl Server {
         }
     }
 
-    /// Sends a notification of an extension to all subscribed clients: modern clients that have subscribed to `value` under the
-    /// extension's `key`, and all clients with a session of 2025-11-25 or earlier, since they cannot subscribe. The latter need
-    /// not have declared the extension, as for [`RequestContext::notify`]: they ignore unknown notifications.
+    /// Sends a notification of an extension to subscribed clients.
     ///
-    /// A subscription is notified of a value that its filter has under the key, by itself or in a list; `true` matches all
-    /// values. The notifications for one client arrive in order. The method may be called from any thread. A subscription whose
-    /// client does not read is ended, with an error, when more than
-    /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) notifications wait.
+    /// It goes to modern clients that have subscribed to `value` under the extension's `key`, and to all clients with a legacy
+    /// session, which cannot subscribe. As with [`RequestContext::notify`], legacy clients need not declare the extension: they
+    /// ignore unknown notifications.
     ///
-    /// Subscriptions at other nodes are notified if the extension says how
-    /// ([`Extension::republishes`](crate::Extension::republishes)).
+    /// A filter matches the value that it has under the key, alone or in a list; `true` matches all values. Notifications to one
+    /// client arrive in order. The method can be called from any thread. If a client does not read, and more than
+    /// [`Limits::max_queued_events`](crate::Limits::max_queued_events) notifications are queued, its subscription ends with an
+    /// error.
+    ///
+    /// Subscriptions at other nodes are notified if the extension
+    /// [republishes its events](crate::Extension::republishes).
     ///
     /// ```
     /// use oxmcp::{Extension, Server, protocol::{Notification, NotificationParams}};
@@ -160,7 +159,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// If no extension of the server has the key, or the params are no JSON object.
+    /// If no extension of the server has the key, or the params are not a JSON object.
     pub fn publish<N: Notification>(
         &self,
         key: &str,
@@ -171,7 +170,7 @@ impl Server {
         let extensions = &features.extensions;
         if !extensions.has_listen_key(key) {
             return Err(Error::misuse(format!(
-                "no extension of this server has the key {key:?}: say so with Extension::listen_key"
+                "unknown subscription key {key:?}; declare it with `Extension::listen_key`"
             )));
         }
         let params = notification_params::<N>(params)?;
@@ -224,7 +223,7 @@ impl Server {
 }
 
 impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
-    /// Sets the handlers of [`Server::on_subscribe`], which take the state as their first argument.
+    /// Sets the handlers of [`Server::on_subscribe`], with the state as first argument.
     pub fn on_subscribe<S, SF, U, UF>(&self, subscribe: S, unsubscribe: U) -> &Self
     where
         S: Fn(State, RequestContext, String) -> SF + Send + Sync + 'static,

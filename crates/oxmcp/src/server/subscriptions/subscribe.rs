@@ -1,4 +1,4 @@
-//! Methods `resources/subscribe` and `resources/unsubscribe`, by which a session watches resources.
+//! Methods `resources/subscribe` and `resources/unsubscribe`, with which a session watches resources.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ async fn end(session: ServerSession, uri: String) -> Result<Body> {
     Ok(Body::of(EmptyResult::default()))
 }
 
-/// Continues in a task of its own: the user's code follows, and may take long.
+/// Continues in a separate task, since the user's code that follows may take long.
 pub(super) async fn leave_connection_task() {
     yield_now().await;
 }

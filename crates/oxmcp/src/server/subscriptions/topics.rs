@@ -1,5 +1,4 @@
-//! Topics of notifications: sets of topics that have changed, or that a client has subscribed to, and the changes that wait to
-//! be sent.
+//! Topics of notifications: sets of topics that have changed, or that a client has subscribed to, and the changes to send.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +27,7 @@ pub(super) const LISTS: [(&str, HasList); 3] = [
     }),
 ];
 
-/// A change at a node. Each change of a node has a number of its own.
+/// A change at a node. Each change of a node has a unique number.
 #[cfg(feature = "http-server")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
@@ -36,15 +35,15 @@ pub(super) struct Change {
     pub(super) number: u64,
 }
 
-/// Lists and resources that clients are notified of.
+/// Lists and resources of which to notify clients.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Topics {
     /// The lists. The URIs of the filter are moved to `uris`, where they are found quickly.
     pub(crate) lists: SubscriptionFilter,
     /// The resources, in the order in which they are sent.
     pub(crate) uris: BTreeSet<Arc<str>>,
-    /// The changes that have made each topic due, if other nodes send them, too: for each node the number of the last change.
-    /// The key is the notification of a list, or the URI.
+    /// The changes that have made each topic due, if other nodes also send them: the number of the last change at each node. The
+    /// key is the notification of a list, or the URI.
     changes: BTreeMap<Arc<str>, BTreeMap<u64, u64>>,
 }
 
@@ -98,7 +97,7 @@ impl Topics {
         }
     }
 
-    /// The same topics, with the changes that have made the same topics due in `others`.
+    /// The same topics, with the changes that have made them due in `others`.
     pub(in crate::server) fn due_as(mut self, others: &Self) -> Self {
         let is_list = |topic: &str| self.lists().any(|list| list == topic);
         let changes = others.changes.iter();
@@ -109,7 +108,7 @@ impl Topics {
         self
     }
 
-    /// The changes that have made a topic due, as text for its notification: the same text for the same changes.
+    /// The changes that have made a topic due, as text for its notification. Equal changes give equal texts.
     pub(super) fn changes_of(&self, topic: &str) -> Option<String> {
         let changes = self.changes.get(topic)?.iter();
         let changes = changes.map(|(node, number)| format!("{node:x}.{number}"));
@@ -186,8 +185,7 @@ impl Changes {
     }
 }
 
-/// The topics of which notifications are to be sent, as a set: it does not grow with the number of changes, however slowly a
-/// client reads.
+/// The topics with notifications to send, as a set: it does not grow with the number of changes, however slowly a client reads.
 #[derive(Debug, Default)]
 pub(crate) struct DueTopics(Mutex<DueState>);
 
@@ -215,7 +213,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
         Self(Some(due))
     }
 
-    /// The topics to send next. `None` ends the duty: no topics are due.
+    /// The topics to send next. `None` means that no topics are due, and ends the duty.
     pub(super) fn next(&mut self) -> Option<Topics> {
         let mut state = self.0.as_ref()?.0.lock();
         state.is_sending = !state.topics.is_empty();
@@ -273,7 +271,7 @@ mod tests {
 
     #[cfg(feature = "http-server")]
     #[test]
-    fn topics_say_what_has_made_each_of_them_due() {
+    fn topics_record_the_cause_of_each_change() {
         let due = |topics: Topics, node, number| topics.due_to(Change { node, number });
         let mut all = due(topics(&["a:", "b:"]), 10, 2);
         all.merge(due(Topics::of_resource("a:"), 7, 1));

@@ -1,4 +1,4 @@
-//! Resources that clients watch, and the hooks that are called when a watch begins and ends.
+//! Resources that clients watch, and the hooks for the start and the end of a watch.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -29,7 +29,7 @@ pub(crate) struct ResourceSubscriptions {
     pub(super) hooks: Option<Arc<Hooks>>,
 }
 
-/// The functions that are called when a watch begins and after it has ended.
+/// The functions to call when a watch begins, and after it has ended.
 pub(crate) struct Hooks {
     pub(super) subscribe: Box<Subscribe>,
     pub(super) unsubscribe: Box<Unsubscribe>,
@@ -42,12 +42,12 @@ type Unsubscribe = dyn Fn(&Arc<Connection>, String) -> BoxFuture<()> + Send + Sy
 
 opaque_debug!(Hooks);
 
-/// A watch that has ended, with the hooks to be called for it.
+/// A watch that has ended, with the hooks to call.
 pub(crate) type EndedWatch = (Arc<Hooks>, Arc<str>);
 
 /// Calls the hooks of watches that have ended.
 pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
-    // If the runtime has ended, no task can call them.
+    // Without a runtime, no task can call them.
     let (false, Ok(runtime)) = (ended.is_empty(), Handle::try_current()) else {
         return;
     };
@@ -56,7 +56,7 @@ pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
         for (hooks, uri) in ended {
             let unsubscribe = async { (hooks.unsubscribe)(&connection, uri.to_string()).await };
             if let Err(panic) = panics::catch(Box::pin(unsubscribe)).await {
-                tracing::error!(panic = %Logged(panic.text()), "a handler of the end of a subscription panicked");
+                tracing::error!(panic = %Logged(panic.text()), "panic in an unsubscribe handler");
             }
         }
     });
@@ -66,15 +66,14 @@ pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
 #[derive(Debug, Default)]
 pub(crate) struct WatchedResources {
     state: Mutex<State>,
-    /// Held by one request at a time, in the order of arrival, so that a request to unsubscribe finds the subscription before
-    /// it.
+    /// Held by one request at a time, in the order of arrival, so that an unsubscribe request finds the earlier subscription.
     requests: AsyncMutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     watched: HashMap<Arc<str>, Watch>,
-    /// The caller of the last request, for whom visibility is decided again before each update.
+    /// The caller of the last request. Its visibility is checked again before each update.
     caller: Option<Caller>,
     is_closed: bool,
 }
@@ -82,7 +81,7 @@ struct State {
 #[derive(Debug)]
 struct Watch {
     _reserved: Reserved,
-    /// The hooks that are called when the watch ends. `None` until `subscribe` has succeeded, and if there are no hooks.
+    /// The hooks to call when the watch ends. `None` until `subscribe` has succeeded, or without hooks.
     hooks: Option<Arc<Hooks>>,
 }
 
@@ -98,7 +97,7 @@ impl WatchedResources {
         state.watched.keys().map(|uri| uri.to_string()).collect()
     }
 
-    /// Those of the topics' resources that are watched.
+    /// The watched resources among the topics.
     pub(crate) fn of(&self, topics: &Topics) -> BTreeSet<Arc<str>> {
         let state = self.state.lock();
         let watched = topics.uris.iter();
@@ -134,7 +133,7 @@ impl WatchedResources {
         self.requests.lock().await
     }
 
-    /// Ends a watch. Returns the hooks to be called for it.
+    /// Ends a watch. Returns the hooks to call for it.
     pub(super) fn end(&self, uri: &str) -> Option<Arc<Hooks>> {
         let mut state = self.state.lock();
         let ended = state.watched.remove(uri);
@@ -145,10 +144,10 @@ impl WatchedResources {
         ended?.hooks
     }
 
-    /// Begins a watch immediately, so that no change is missed. `None` if the resource is watched already.
+    /// Begins a watch immediately, so that no change is missed. `None` if the resource is already watched.
     ///
     /// # Errors
-    /// If the session has ended, the quota is used up, or the endpoint has no room.
+    /// If the session has ended, or the quota or the budget of the endpoint is used up.
     pub(super) fn begin(
         &self,
         uri: &Arc<str>,
@@ -175,14 +174,14 @@ impl WatchedResources {
     }
 }
 
-/// A watch that the hook has not accepted yet; it ends if this is dropped before.
+/// A watch that the hook has not accepted yet. Dropping this ends the watch.
 pub(super) struct PendingWatch<'a> {
     resources: &'a WatchedResources,
     uri: Option<Arc<str>>,
 }
 
 impl PendingWatch<'_> {
-    /// Keeps the watch: there is no hook that must accept it.
+    /// Keeps the watch, which needs no hook's consent.
     pub(super) fn keep(mut self) {
         self.uri = None;
     }

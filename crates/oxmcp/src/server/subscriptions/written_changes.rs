@@ -1,4 +1,4 @@
-//! Notifications of changes, written once for all clients that are notified immediately.
+//! Notifications of changes, serialized once for all clients that are notified immediately.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::session::connection::Connection;
 
-/// The maximum number of bytes of notifications that a client is sent immediately. More are sent with backpressure.
+/// The maximum number of bytes of notifications to send immediately. More are sent with backpressure.
 const MAX_AT_ONCE: usize = 16 << 10;
 
 /// Changes with their serialized notifications.
@@ -56,8 +56,7 @@ impl<'a> WrittenChanges<'a> {
 
     /// The messages of the changes that are among these topics.
     pub(super) fn of(&self, topics: &Topics) -> Vec<&Message> {
-        // The smaller set is looked up in the larger one: a client may have subscribed to thousands of resources, and thousands
-        // may change.
+        // Look up the smaller set in the larger one: a client may watch thousands of resources, and thousands may change.
         if topics.uris.len() < self.uris.len() {
             let uris = topics.uris.iter();
             return self.with_lists(&topics.lists, uris.filter_map(|uri| self.uris.get(&**uri)));
@@ -85,8 +84,8 @@ impl<'a> WrittenChanges<'a> {
     }
 }
 
-/// Notifies one client of changes, within a subscription or without. Returns false, and does nothing, if the buffer is full,
-/// the messages are too long, or outgoing middleware must be called first.
+/// Notifies one client of changes, within a subscription or without. Returns false, and does nothing, if the outbox is full, the
+/// messages are too long, or outgoing middleware must run first.
 pub(super) fn send(
     messages: &[&Message],
     connection: &Connection,
@@ -114,7 +113,7 @@ fn are_few(messages: &[&Message], subscription: Option<&RequestId>) -> bool {
 pub(super) struct Message {
     /// The notification as one line of JSON, without `_meta`.
     line: Vec<u8>,
-    /// The changes that it reports, if other nodes report them, too.
+    /// The changes that it reports, if other nodes also report them.
     changes: Option<String>,
 }
 
@@ -151,7 +150,7 @@ impl Message {
         out.extend_from_slice(br#""_meta":{""#);
         out.extend_from_slice(key.as_bytes());
         out.extend_from_slice(br#"":"#);
-        serde_json::to_writer(&mut *out, value).expect("it is JSON, and a buffer takes it");
+        serde_json::to_writer(&mut *out, value).expect("writing JSON to a buffer cannot fail");
         out.push(b'}');
         out.extend_from_slice(END);
     }
@@ -167,7 +166,7 @@ mod tests {
 
     #[cfg(feature = "http-server")]
     #[test]
-    fn a_client_that_others_notify_is_told_which_change_it_was() {
+    fn client_notified_elsewhere_learns_which_change() {
         let (node, number) = (15, 2);
         let mut topics = Topics::of_resource("app://a");
         topics.lists.tools_list_changed = true;
@@ -197,7 +196,7 @@ mod tests {
 
     /// The shared serialization must equal the one for each client.
     #[test]
-    fn what_is_written_once_is_what_would_be_written_for_each() {
+    fn shared_encoding_equals_individual_encodings() {
         let ids = [RequestId::from(7), RequestId::from("a \"b\"")];
         for id in ids.iter().map(Some).chain([None]) {
             let meta = id.map_or_else(Meta::default, Meta::of_subscription);

@@ -33,11 +33,10 @@ const MAX_NAME: usize = 128;
 /// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON. The
 /// attribute [`#[oxmcp::tool]`](macro@crate::tool) generates the call of `new`, and the struct of the arguments, from a
 /// function and its parameters. A tool whose function takes no input advertises that it takes no arguments, and ignores any
-/// that are sent, unless [`deny_unknown`](Self::deny_unknown) is set. Mistakes (a name or a schema that the protocol does not
-/// allow) are reported when the tool is added to a server with [`Server::add_tools`](crate::Server::add_tools), or when the
-/// server begins to serve.
+/// that it receives, unless [`deny_unknown`](Self::deny_unknown) is set. Mistakes, such as a name or a schema that the protocol
+/// forbids, are reported by [`Server::add_tools`](crate::Server::add_tools), or when the server begins to serve.
 ///
-/// This is the type for servers. Clients read the entries of a list as [`protocol::Tool`](crate::protocol::Tool).
+/// This is the type for servers. Clients read the entries of a listing as [`protocol::Tool`](crate::protocol::Tool).
 /// See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool).
 ///
 /// ```
@@ -72,7 +71,7 @@ pub struct Tool {
     pub(super) handler: ErasedHandler,
     pub(super) check: ArgumentsCheck,
     pub(super) validated: bool,
-    /// Whether every call runs on a task of its own from the start.
+    /// Whether every call runs on a separate task from the start.
     pub(super) spawned: bool,
     pub(super) access: Access,
     pub(super) ask_mode: AskMode,
@@ -80,7 +79,7 @@ pub struct Tool {
     pub(super) layers: Vec<ErasedLayer>,
     /// The extensions that the server must have, by their identifiers.
     pub(super) requires: Vec<String>,
-    /// Whether a call that has begun must not be repeated without its client.
+    /// Whether a started call must not be repeated without its client.
     pub(super) is_live: bool,
     /// Whether invalid arguments are refused, even if they could be mended.
     pub(super) is_strict: bool,
@@ -91,10 +90,10 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Creates a tool whose schemas are those of the handler's types. The model decides by `description` whether to call it.
+    /// Creates a tool with the schemas of the handler's types. The model decides by `description` whether to call it.
     ///
-    /// [`#[oxmcp::tool]`](macro@crate::tool) on a free function is the shorter form. This method is for closures, for methods,
-    /// and for arguments whose type is defined separately:
+    /// [`#[oxmcp::tool]`](macro@crate::tool) on a free function is shorter. This constructor is for closures, for methods, and
+    /// for arguments with a separate type:
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Tool};
@@ -132,11 +131,10 @@ impl Tool {
         )
     }
 
-    /// Creates a tool whose input schema is given as JSON, and whose handler takes the arguments as JSON. It is for tools that
-    /// are known only at run time, from a file or from another server.
+    /// Creates a tool from an input schema as JSON, and a handler that takes the arguments as JSON.
     ///
-    /// The arguments are validated against the schema before the handler is called, unless the tool is
-    /// [`unvalidated`](Self::unvalidated).
+    /// It is for tools that are known only at run time, from a file or from another server. The arguments are validated against
+    /// the schema before the handler is called, unless the tool is [`unvalidated`](Self::unvalidated).
     ///
     /// ```
     /// use oxmcp::{Tool, ToolError, protocol::{CallToolResult, ContentBlock}};
@@ -214,25 +212,25 @@ impl Tool {
         self
     }
 
-    /// Hints that the tool changes nothing.
+    /// Sets the hint that the tool changes nothing.
     #[must_use]
     pub fn read_only(self) -> Self {
         self.annotate(|annotations| annotations.read_only_hint = Some(true))
     }
 
-    /// Hints whether the tool may destroy something, if it changes anything at all.
+    /// Sets the hint whether the tool may destroy something, if it changes anything.
     #[must_use]
     pub fn destructive(self, destructive: bool) -> Self {
         self.annotate(|annotations| annotations.destructive_hint = Some(destructive))
     }
 
-    /// Hints that repeated calls with the same arguments have no additional effect.
+    /// Sets the hint that repeated calls with the same arguments have no additional effect.
     #[must_use]
     pub fn idempotent(self) -> Self {
         self.annotate(|annotations| annotations.idempotent_hint = Some(true))
     }
 
-    /// Hints whether the tool interacts with the outside world, as a web search does and a memory does not.
+    /// Sets the hint whether the tool interacts with the outside world: a web search does, a memory does not.
     #[must_use]
     pub fn open_world(self, open_world: bool) -> Self {
         self.annotate(|annotations| annotations.open_world_hint = Some(open_world))
@@ -258,7 +256,7 @@ impl Tool {
         self.set_input(schema)
     }
 
-    /// Replaces the input schema, by one that is applied exactly as it is written.
+    /// Replaces the input schema. The new schema is applied exactly as it is written.
     ///
     /// ```
     /// # use oxmcp::{JsonSchema, Schema, Tool};
@@ -273,11 +271,11 @@ impl Tool {
         self.set_input(schema.into_schema()).holding_as_written()
     }
 
-    /// Refuses arguments that are not properties of the input, and states this in the input schema.
+    /// Refuses unknown arguments, and says so in the input schema.
     ///
-    /// Without it a tool accepts and ignores them, since clients add some of their own; only a name that is certainly misspelt
-    /// is refused, such as `txt` if the property `text` is not given. A schema that was [written by hand](Self::input_schema)
-    /// is applied exactly as it is written.
+    /// By default, a tool ignores unknown arguments, since some clients add their own. It refuses only an obvious misspelling,
+    /// such as `txt` if the property `text` is missing. A [hand-written schema](Self::input_schema) is applied exactly as it is
+    /// written.
     #[must_use]
     pub fn deny_unknown(self) -> Self {
         self.input(SchemaOptions::deny_unknown).holding_as_written()
@@ -309,11 +307,12 @@ impl Tool {
         self.set_output(schema.into_schema())
     }
 
-    /// Lists the schemas exactly as they are, for clients that read all of JSON Schema.
+    /// Lists the exact schemas, for clients that support all of JSON Schema.
     ///
-    /// By default the list has the form that hosts and the APIs of models accept (see [`Schema::listed`]): an enum, for example,
-    /// is one object with the properties of all its variants. Arguments and results are validated against the exact schemas in
-    /// any case. [`Server::check`](crate::Server::check) reports the parts of a listed schema that hosts are known to refuse.
+    /// By default, schemas are listed in the form that hosts and model APIs accept (see [`Schema::listed`]): an enum, for
+    /// example, becomes one object with the properties of all its variants. Arguments and results are always validated against
+    /// the exact schemas. [`Server::check`](crate::Server::check) reports the parts of a listed schema that hosts are known to
+    /// reject.
     ///
     /// ```
     /// # use oxmcp::Tool;
@@ -327,17 +326,17 @@ impl Tool {
         self
     }
 
-    /// Refuses arguments that are not valid, even if it is clear what they mean.
+    /// Refuses invalid arguments, even if their meaning is clear.
     ///
-    /// Models often write arguments slightly wrong, and weaker ones never get them right. So if, and only if, arguments are not
-    /// valid, these changes are tried, only to the values that validation has refused, and they count only if all arguments are
-    /// valid afterwards:
-    /// - A null for a property that is not required is left out.
-    /// - A string is read as JSON where the schema accepts no string: `"5"` for a number, or an object in quotes.
-    /// - `[]` and `""` in place of all arguments are `{}`.
+    /// Models often get arguments slightly wrong, and weak models never get them right. So by default, the server tries to mend
+    /// invalid arguments. It changes only the values that validation has refused, and uses the changes only if all arguments
+    /// are valid afterwards:
+    /// - A null for an optional property is dropped.
+    /// - A string is parsed as JSON where the schema accepts no string: `"5"` for a number, or an object in quotes.
+    /// - `[]` or `""` in place of all arguments becomes `{}`.
     ///
-    /// The handler gets the changed arguments. A log event of the level debug names the changes. For all tools of a server there
-    /// is [`Server::strict_arguments`](crate::Server::strict_arguments).
+    /// The handler gets the mended arguments, and a debug log lists the changes. To refuse invalid arguments for all tools of a
+    /// server, use [`Server::strict_arguments`](crate::Server::strict_arguments).
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Server, Tool, testing};
@@ -360,35 +359,35 @@ impl Tool {
         self
     }
 
-    /// Disables the validation of arguments and results: for proxies, whose peer validates.
+    /// Disables the validation of arguments and results, for proxies whose peer validates them.
     #[must_use]
     pub fn unvalidated(mut self) -> Self {
         self.validated = false;
         self
     }
 
-    /// Runs every call on a task of its own from the start, for a handler that sometimes computes or blocks for long.
+    /// Spawns a task for every call, for a handler that sometimes computes or blocks for long.
     ///
-    /// By default a handler that has always been ready within half a millisecond is begun on the task of the connection, which
-    /// saves most of the cost of a call; meanwhile no other message of the connection is handled. After the first call that
-    /// takes longer, the tool is begun on other tasks. This method is for servers that cannot afford that first call. Handlers
-    /// that wait with `.await` do not need it, and blocking code still belongs in
-    /// [`spawn_blocking`](tokio::task::spawn_blocking).
+    /// By default, a handler that has always been ready within half a millisecond starts on the task of the connection. This
+    /// saves most of the cost of a call, but delays other messages of the connection. After the first slow call, the tool's
+    /// calls start on separate tasks. This method is for servers that cannot afford that first call. Handlers that wait with
+    /// `.await` do not need it, and blocking code still belongs in [`spawn_blocking`](tokio::task::spawn_blocking).
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.spawned = true;
         self
     }
 
-    /// Forbids that a call that has begun is repeated without its client.
+    /// Forbids repeating a started call without its client.
     pub(crate) fn live(mut self) -> Self {
         self.is_live = true;
         self
     }
 
-    /// Adds a layer around the calls of this tool: for extensions, which can answer differently from the tool, or let a call
-    /// run on after it was answered. The layer that was added first is outermost. To add a layer around all requests, use
-    /// [`Server::layer`](crate::Server::layer).
+    /// Adds a layer around the calls of this tool.
+    ///
+    /// It is for extensions, which can replace the response, or let a call outlive its request. The layer added first is
+    /// outermost. For a layer around all requests, use [`Server::layer`](crate::Server::layer).
     ///
     /// ```
     /// use oxmcp::Tool;
@@ -411,8 +410,8 @@ impl Tool {
         self
     }
 
-    /// Changes the tool's entry in the list: for members that an extension sets. The schemas are always those of
-    /// [`input`](Self::input) and [`output`](Self::output), even if they are changed here.
+    /// Changes the tool's entry in the listing, to set members of an extension. Changes of the schemas have no effect: use
+    /// [`input`](Self::input) and [`output`](Self::output).
     ///
     /// ```
     /// use oxmcp::{Tool, protocol::{TaskSupport, ToolExecution}};
@@ -433,9 +432,11 @@ impl Tool {
         self
     }
 
-    /// Sets a function that decides whose list shows the tool. Unlike a tool that is not [visible](Self::visible_to), it can
-    /// also be called by the other callers, so that a [layer](Self::layer) can tell them what is missing. If several functions
-    /// are given, all must return true. The function is called for each list, and must be quick.
+    /// Sets a function that decides which callers see the tool in their listing.
+    ///
+    /// Unlike a tool that is not [visible](Self::visible_to), the other callers can still call it, so that a
+    /// [layer](Self::layer) can tell them what is missing. If several functions are set, all must return true. They are called
+    /// for each listing, and must be quick.
     ///
     /// ```
     /// use oxmcp::{Error, Tool};
@@ -459,15 +460,14 @@ impl Tool {
         self
     }
 
-    /// Requires that a server with this tool has an extension, as [`Extension::requires`](crate::Extension::requires) does for
-    /// another extension.
+    /// Requires an extension of the server, like [`Extension::requires`](crate::Extension::requires) for extensions.
     #[must_use]
     pub fn requires(mut self, extension: impl Into<String>) -> Self {
         self.requires.push(extension.into());
         self
     }
 
-    /// The name of the tool.
+    /// Returns the name of the tool.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.definition.name
@@ -497,8 +497,8 @@ impl Tool {
 
 options! {
     Tool by name: "tool",
-    /// Sets a function that decides which callers can see and call the tool. To the others it does not exist: it is not in
-    /// their list, and they cannot call it. The function is called for each request, and must be quick.
+    /// Sets a function that decides which callers can list and call the tool. For the others, the tool does not exist. The
+    /// function is called for each request, and must be quick.
     ///
     /// ```
     /// use oxmcp::Tool;
@@ -520,14 +520,14 @@ pub(super) fn of_tool(name: &str, error: &Error) -> Error {
 fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(Error::misuse(format!(
-            "tool name {name:?}: a name has 1 to {MAX_NAME} characters, this one has {}",
+            "invalid tool name {name:?}: it has {} characters; use 1 to {MAX_NAME}",
             name.chars().count()
         )));
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     match name.chars().find(|c| !allowed(*c)) {
         Some(wrong) => Err(Error::misuse(format!(
-            "tool name {name:?}: {wrong:?} is not allowed; a name is made of A-Z, a-z, 0-9, '_', '-' and '.'"
+            "invalid tool name {name:?}: {wrong:?} is not allowed; use only A-Z, a-z, 0-9, '_', '-' and '.'"
         ))),
         None => Ok(()),
     }
@@ -538,7 +538,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_follow_the_rules() {
+    fn tool_names_follow_the_rules() {
         for name in [
             "a",
             "getUser",
@@ -562,10 +562,10 @@ mod tests {
     }
 
     #[test]
-    fn the_error_says_what_is_allowed() {
+    fn tool_name_error_lists_allowed_characters() {
         insta::assert_snapshot!(
             check_name("two words").unwrap_err(),
-            @r#"tool name "two words": ' ' is not allowed; a name is made of A-Z, a-z, 0-9, '_', '-' and '.'"#
+            @r#"invalid tool name "two words": ' ' is not allowed; use only A-Z, a-z, 0-9, '_', '-' and '.'"#
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Tool error: a failure that the model is shown.
+//! Tool error: a failure that the model sees.
 
 use std::{error::Error as StdError, fmt};
 
@@ -6,13 +6,13 @@ use oxmcp_protocol::{CallToolResult, ContentBlock};
 
 use crate::{error::Error, session::handler::traits::with_causes};
 
-/// The error of a tool.
+/// The error of a tool, which the model sees.
 ///
-/// Its text is sent to the model, as a result with `isError: true`, so that the model can correct the call: say what was wrong
-/// and what would be right. Every [`std::error::Error`] is converted by `?`, with its causes in the text. An
-/// [`oxmcp::Error`](crate::Error) stays a protocol error, which fails the request and is not shown to models, unless it reports
-/// a choice of the user ([`Error::is_declined`]), or that a legacy client cannot be asked at all. Types that are not a
-/// `std::error::Error` but can be boxed as one, such as a `Box<dyn Error>` or an `anyhow::Error`, are converted by
+/// Its text is sent to the model, as a result with `isError: true`, so that the model can correct the call: say what is wrong
+/// and what is expected. `?` converts every [`std::error::Error`], with its causes in the text. An
+/// [`oxmcp::Error`](crate::Error) stays a protocol error: it fails the request, and models do not see it. Exceptions are a
+/// refusal by the user ([`Error::is_declined`]), and a legacy client that cannot be asked. For types that are not a
+/// `std::error::Error` but can be boxed as one, such as a `Box<dyn Error>` or an `anyhow::Error`, use
 /// [`or_tool_error`](OrToolError::or_tool_error).
 /// See [error handling](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#error-handling).
 ///
@@ -54,12 +54,12 @@ impl ToolError {
         Self(Box::new(Kind::Result(result)))
     }
 
-    /// Converts an error of any type, whose text and causes are shown to the model. An [`oxmcp::Error`](crate::Error) among
-    /// them stays a protocol error, as with `?`.
+    /// Converts an error of any type, with its causes in the text. An [`oxmcp::Error`](crate::Error) among the causes stays a
+    /// protocol error, as with `?`.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "an error that is told is used up, as by `?`"
+        reason = "consumes the error, like `?`"
     )]
     pub fn from_boxed(error: Box<dyn StdError + Send + Sync>) -> Self {
         let mut inner: Option<&(dyn StdError + 'static)> = Some(&*error);
@@ -72,7 +72,7 @@ impl ToolError {
         Self::new(with_causes(&*error))
     }
 
-    /// Converts an error of the SDK. The model is told only of choices of the user, and that the client cannot be asked.
+    /// Converts an error of the SDK. The model sees only refusals by the user, and that the client cannot be asked.
     fn of_ours(error: Error) -> Self {
         if error.is_for_models() {
             return Self::new(error.message());
@@ -88,7 +88,7 @@ impl ToolError {
     }
 }
 
-/// Not a `std::error::Error` itself, so that every one can become a `ToolError`.
+/// `ToolError` is not a `std::error::Error`, so that each such error can become a `ToolError`.
 impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     fn from(error: E) -> Self {
         let error: Box<dyn StdError + Send + Sync> = Box::new(error);
@@ -99,11 +99,11 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// Converts errors that are not a [`std::error::Error`] themselves, but can be boxed as one, to a [`ToolError`]: for example a
-/// `Box<dyn Error + Send + Sync>` or an `anyhow::Error`.
+/// Converts boxed errors, such as `Box<dyn Error + Send + Sync>` or `anyhow::Error`, to a [`ToolError`].
 ///
-/// The model reads the error and all of its causes, so the conversion is explicit. If they contain details that the model must
-/// not see, create a [`ToolError::new`] instead.
+/// It works for every type that is not a [`std::error::Error`] but can be boxed as one. The model sees the error and all of
+/// its causes, so the conversion is explicit. If they contain details that the model must not see, create a
+/// [`ToolError::new`] instead.
 ///
 /// ```
 /// use oxmcp::{OrToolError, ToolError};
@@ -118,7 +118,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ToolError {
 /// # let _ = oxmcp::Tool::new("t", "", handler);
 /// ```
 pub trait OrToolError<T> {
-    /// Converts the error to a [`ToolError`], which the model is shown.
+    /// Converts the error to a [`ToolError`], which the model sees.
     ///
     /// # Errors
     /// The converted error.
@@ -131,7 +131,7 @@ impl<T, E: Into<Box<dyn StdError + Send + Sync>>> OrToolError<T> for Result<T, E
     }
 }
 
-/// A type that a tool's handler can fail with: a [`ToolError`], or any [`std::error::Error`].
+/// An error type for tool handlers: a [`ToolError`], or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot fail with `{Self}`",
     label = "neither a `ToolError` nor a `std::error::Error`",
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn k3_the_model_reads_the_causes_too() {
+    fn model_reads_the_error_causes() {
         let cause = io::Error::other("the disk is on fire");
         let error = Error::internal("cannot read the settings").with_source(cause);
         let error = ToolError::new(with_causes(&error));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn k3_a_protocol_error_stays_one() {
+    fn protocol_error_stays_one() {
         let error = ToolError::from(Error::invalid_params("no"));
         assert!(error.into_result().unwrap_err().is_protocol());
         let boxed: Result<(), Box<dyn StdError + Send + Sync>> =
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_boxed_is_told_with_its_causes() {
+    fn boxed_error_is_reported_with_its_causes() {
         let cause = io::Error::other("the disk is on fire");
         let error: Box<dyn StdError + Send + Sync> =
             Box::new(io::Error::new(io::ErrorKind::NotFound, cause));

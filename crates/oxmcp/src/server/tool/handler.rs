@@ -1,4 +1,4 @@
-//! Tool handlers: the functions that can be handlers, reading their arguments, and finishing their results.
+//! Tool handlers: the types of functions that can be handlers, the reading of arguments, and the finishing of results.
 
 use std::{fmt, future::Future, pin::pin, sync::Arc};
 
@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// The input of a tool: a type that can be deserialized from JSON and has a JSON schema.
+/// The input of a tool: a deserializable type with a JSON schema.
 ///
 /// Derive both: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`. Doc comments become descriptions.
 #[diagnostic::on_unimplemented(
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> ToolInput for T {}
     label = "not `(Input)` or `(RequestContext, Input)`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
     note = "`Input` is one type of yours: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
+    note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait ToolArguments: Sized + 'static {
     /// Whether the handler takes the context of the request.
@@ -125,8 +125,8 @@ pub struct ToolSchemas {
     pub(super) tool: String,
     /// `None` if the tool is [unvalidated](super::Tool::unvalidated).
     pub(super) input: Option<Schema>,
-    /// Whether the input schema was inferred, so that an unknown member may be a misspelt property. A schema that was written
-    /// by hand is applied as it is.
+    /// Whether the input schema was inferred. Then an unknown member may be a misspelled property. A hand-written schema is
+    /// applied as it is.
     pub(super) is_inferred: bool,
     pub(super) output: Option<Schema>,
     pub(super) check_arguments: ArgumentsCheck,
@@ -156,7 +156,7 @@ impl ToolSchemas {
         fault.map_or(Ok(()), |fault| Err(self.invalid(&fault)))
     }
 
-    /// Validates the arguments of a call. Returns the mended arguments, if only these are valid.
+    /// Validates the arguments of a call, and mends invalid ones. Returns the mended arguments, if there are any.
     fn check_or_mend(
         &self,
         cx: &RequestContext,
@@ -170,7 +170,7 @@ impl ToolSchemas {
         Ok(Some(mended.text))
     }
 
-    /// Mends arguments that are not valid. `None` if they cannot be mended, or must not be.
+    /// Mends invalid arguments. `None` if they cannot be mended, or must not be.
     #[cold]
     fn mend(&self, cx: &RequestContext, arguments: Text<'_>) -> Option<Mended> {
         let input = self.input.as_ref().filter(|_| !self.is_strict)?;
@@ -200,7 +200,7 @@ impl ToolSchemas {
         arguments: &str,
     ) -> Result<T, ToolError> {
         let arguments = Text::checked(arguments);
-        // In most cases one pass over the JSON validates and reads the arguments.
+        // Usually, one pass over the JSON validates and reads the arguments.
         let read = self.input.as_ref().and_then(|it| it.read(arguments));
         let Some(Read {
             value,
@@ -229,7 +229,7 @@ impl ToolSchemas {
         let Some(mended) = self.mend(cx, arguments) else {
             return Err(refusal);
         };
-        // If the type refuses what was mended, the errors are those of what was sent.
+        // If the type refuses the mended arguments, report the faults of the received ones.
         let read = self.read_valid(Text::checked(&mended.text));
         read.map_err(|_| refusal)
             .inspect(|_| self.log_mended(&mended))
@@ -241,12 +241,12 @@ impl ToolSchemas {
             Ok(value) => return self.check_spelling::<T>(arguments).map(|()| value),
             Err(error) => error,
         };
-        // `3.0` is an integer by the schema that the model was given.
+        // `3.0` is an integer in JSON Schema.
         let Some(rewritten) = without_fractions(arguments) else {
             return Err(self.refused::<T>(arguments, &error));
         };
         let rewritten = Text::checked(&rewritten);
-        // All numbers are rewritten only if the type does not tell which of them are integers.
+        // Rewrite all numbers only if the type does not tell which of them are integers.
         let value = match read_whole_numbers(arguments) {
             Some(value) => value,
             None => rewritten
@@ -256,7 +256,7 @@ impl ToolSchemas {
         self.check_spelling::<T>(rewritten).map(|()| value)
     }
 
-    /// The error for arguments that are valid by the schema, but that the type does not accept.
+    /// The error for arguments that the schema accepts, but the type does not.
     fn refused<T: DeserializeOwned>(
         &self,
         arguments: Text<'_>,
@@ -265,7 +265,7 @@ impl ToolSchemas {
         self.invalid(&refusal::<T>(self.input.as_ref(), arguments, error))
     }
 
-    /// Refuses a property whose name is misspelt. Other unknown properties are accepted, since clients add some.
+    /// Refuses a property with a misspelled name. Other unknown properties are accepted, since clients add some.
     fn check_spelling<T: DeserializeOwned>(&self, arguments: Text<'_>) -> Result<(), ToolError> {
         let input = self.input.as_ref().filter(|_| self.is_inferred);
         let Some(input) = input.filter(|it| it.has_others(arguments)) else {
@@ -274,7 +274,7 @@ impl ToolSchemas {
         if let Some(misspelt) = misspelt_property::<T>(input, arguments) {
             return Err(self.invalid(&misspelt));
         }
-        tracing::debug!(tool = %Logged(&self.tool), "a call has arguments that the tool does not have, which it ignores");
+        tracing::debug!(tool = %Logged(&self.tool), "ignoring unknown arguments of a tool call");
         Ok(())
     }
 
@@ -288,7 +288,7 @@ impl ToolSchemas {
     /// Finishes the result of a call, in the form in which it is encoded.
     ///
     /// # Errors
-    /// If the handler failed with a protocol error, or the result does not fit the output schema.
+    /// If the handler failed with a protocol error, or the result does not match the output schema.
     pub(super) fn finish(&self, output: Result<CheckedResult, ToolError>) -> Result<Body> {
         let CheckedResult { result, is_valid } = match output {
             Ok(checked) => checked,
@@ -307,25 +307,24 @@ impl ToolSchemas {
         };
         let tool = &self.tool;
         let Some(structured) = &result.structured_content else {
-            tracing::error!(tool = %Logged(tool), "the tool has an output schema but returned no structured content");
+            tracing::error!(tool = %Logged(tool), "tool with an output schema returned no structured content");
             return Err(Error::internal(format!(
                 "tool {tool} returned no structured content"
             )));
         };
         output.validate(structured).map_err(|violations| {
-            tracing::error!(tool = %Logged(tool), violations = %Logged(&violations), "the tool's result does not fit its output schema");
-            Error::internal(format!("tool {tool} returned a result that does not fit its output schema"))
+            tracing::error!(tool = %Logged(tool), violations = %Logged(&violations), "tool result does not match its output schema");
+            Error::internal(format!("the result of tool {tool} does not match its output schema"))
         })
     }
 }
 
-/// A handler with its type erased. It takes the arguments as JSON. Invalid arguments lead to a result with an error that the
-/// model reads.
+/// A type-erased handler. It takes the arguments as JSON. Invalid arguments give a result with an error for the model.
 pub(super) type ErasedHandler = Arc<
     dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
 >;
 
-/// Checks the arguments of a call exactly as its handler would, without calling it.
+/// Validates the arguments of a call exactly as its handler would, without running it.
 pub(super) type ArgumentsCheck = fn(RequestContext, &ToolSchemas, &str) -> Result<(), ToolError>;
 
 /// The check for a handler of typed arguments.

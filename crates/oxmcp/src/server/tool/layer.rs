@@ -1,5 +1,4 @@
-//! Layers of a tool: code of extensions around its calls, which can answer differently from the tool, or let a call run on
-//! after its request was answered.
+//! Layers of a tool: code of extensions around its calls, which can replace the response, or let a call outlive its request.
 
 use std::{
     fmt,
@@ -34,7 +33,7 @@ use crate::{
     },
 };
 
-/// A layer with its type erased.
+/// A type-erased layer.
 pub(super) type ErasedLayer =
     Arc<dyn Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync>;
 
@@ -64,7 +63,7 @@ pub(super) fn wrap(handler: ErasedHandler, layers: Vec<ErasedLayer>) -> ErasedHa
 }
 
 /// A call of a tool, as passed to a [layer](crate::Tool::layer) of the tool.
-#[must_use = "the tool is called when this is run"]
+#[must_use = "the tool is called by `run`"]
 pub struct ToolCall {
     context: RequestContext,
     arguments: Box<str>,
@@ -73,25 +72,25 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// The name of the tool.
+    /// Returns the name of the tool.
     #[must_use]
     pub fn tool(&self) -> &str {
         &self.schemas.tool
     }
 
-    /// The context of the request.
+    /// Returns the context of the request.
     #[must_use]
     pub fn context(&self) -> &RequestContext {
         &self.context
     }
 
-    /// The arguments as JSON, as they were received: they are not validated yet.
+    /// Returns the arguments as received JSON, not yet validated.
     #[must_use]
     pub fn arguments(&self) -> &str {
         &self.arguments
     }
 
-    /// The response to a call whose arguments are not valid. `None` if they are.
+    /// The response to a call with invalid arguments. `None` if they are valid.
     pub(crate) fn refuse_arguments(&self) -> Option<Result<ToolResponse>> {
         let (context, schemas) = (self.context.clone(), &*self.schemas);
         let error = (schemas.check_arguments)(context, schemas, &self.arguments).err()?;
@@ -101,8 +100,8 @@ impl ToolCall {
     /// Calls the tool.
     ///
     /// # Errors
-    /// Failures that are answered with a protocol error. An error that [is for input](Error::is_input_required) must be passed
-    /// on: the client is then asked for the input, and repeats the call.
+    /// Failures that become protocol errors. Pass on an error that [asks for input](Error::is_input_required): the client then asks
+    /// the user, and repeats the call.
     ///
     /// # Cancel safety
     /// Dropping the future drops the future of the handler.
@@ -111,7 +110,7 @@ impl ToolCall {
         Ok(ToolResponse(body))
     }
 
-    /// Turns the call into one that can run on after its request has been answered without it.
+    /// Turns the call into one that can outlive its request.
     #[must_use]
     pub fn detachable(self) -> DetachableCall {
         let request = self.context;
@@ -144,8 +143,8 @@ opaque_debug!(ToolCall, |it| { tool: it.schemas.tool });
 pub struct ToolResponse(Body);
 
 impl ToolResponse {
-    /// Creates a result of a type that an extension has added, by [`Extension::result_type`](crate::Extension::result_type).
-    /// `members` is an object with the members of the result; the type is added to them.
+    /// Creates a result of an extension's [result type](crate::Extension::result_type). `members` is an object with the members
+    /// of the result, except for the type.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     ///
     /// ```
@@ -164,7 +163,7 @@ impl ToolResponse {
     /// ```
     ///
     /// # Errors
-    /// If this request does not declare the extension, or its revision has no result types: such an error is meant as the
+    /// If the request does not declare the extension, or its revision has no result types: return such an error as the
     /// response. Also if no extension of the server has the type, or `members` is not an object.
     pub fn of_extension(
         cx: &RequestContext,
@@ -172,12 +171,14 @@ impl ToolResponse {
         members: impl Serialize,
     ) -> Result<Self> {
         let session = cx.server_session();
-        let session = session.ok_or_else(|| Error::misuse("only servers answer calls of tools"))?;
+        let session = session.ok_or_else(|| {
+            Error::misuse("not a call of a tool: the context belongs to a client")
+        })?;
         let features = session.server().features();
         features.extensions.check_result_type(cx, result_type)?;
         let Ok(Value::Object(members)) = serde_json::to_value(members) else {
             return Err(Error::misuse(format!(
-                "the result of the type {result_type:?} must be a JSON object"
+                "invalid result of type {result_type:?}: the members must be a JSON object"
             )));
         };
         let mut result = Map::from_iter([("resultType".to_owned(), result_type.into())]);
@@ -188,17 +189,17 @@ impl ToolResponse {
         Ok(Self(Body::Json(into_text(out)?)))
     }
 
-    /// The task that the call became, as its client requested (2025-11-25 only).
+    /// The task that runs the call, as its client requested (2025-11-25 only).
     pub(crate) fn of_task(created: CreateTaskResult) -> Self {
         Self(Body::of(created))
     }
 
-    /// A result that was serialized already.
+    /// An already serialized result.
     pub(crate) fn of_json(result: &RawValue) -> Self {
         Self(Body::Json(result.get().into()))
     }
 
-    /// The result of the tool. `None` if it is a result of an extension's type.
+    /// Returns the result of the tool. `None` for a result of an extension's type.
     #[must_use]
     pub fn result(&self) -> Option<&CallToolResult> {
         match &self.0 {
@@ -207,7 +208,7 @@ impl ToolResponse {
         }
     }
 
-    /// Converts the result to JSON, in the form of a revision.
+    /// Converts the result to JSON for a revision.
     ///
     /// # Errors
     /// If the result cannot be serialized.
@@ -236,16 +237,15 @@ struct Members(Map<String, Value>);
 
 impl Payload for Members {}
 
-/// A call of a tool that can run on after its request has been answered without it; made by [`ToolCall::detachable`].
+/// A call of a tool that can outlive its request; made by [`ToolCall::detachable`].
 ///
-/// Until it is detached it is a call like any other: it ends when the caller cancels it, and its progress is sent to the
-/// caller.
+/// Until it is detached, it is a call like any other: the caller can cancel it, and gets its progress.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use oxmcp::{CancellationToken, DetachableCall, ToolResponse, traits::DetachedWork};
 ///
-/// /// Answers with what the tool returns, if it returns soon enough.
+/// /// Returns the tool's result if it is ready within a second.
 /// async fn run_or_detach(mut call: DetachableCall, work: Arc<dyn DetachedWork>) -> oxmcp::Result<ToolResponse> {
 ///     tokio::select! {
 ///         done = call.run() => return done,
@@ -256,7 +256,7 @@ impl Payload for Members {}
 ///             tokio::spawn(rest);
 ///             Ok(oxmcp::protocol::CallToolResult::text("It takes a while.").into())
 ///         }
-///         // It has asked the client something, which is the answer.
+///         // It has asked the client a question, which is the response.
 ///         Err(mut call) => call.run().await,
 ///     }
 /// }
@@ -270,7 +270,7 @@ pub struct DetachableCall {
     future: BoxFuture<Result<Body>>,
 }
 
-/// The context of a handler that is still attached to its request. When this is dropped, the handler can send nothing more.
+/// The context of a handler that is still attached to its request. Dropping it stops the handler's messages.
 struct Attached(Option<RequestContext>);
 
 impl Drop for Attached {
@@ -316,21 +316,20 @@ impl DetachableCall {
         ended.map(ToolResponse)
     }
 
-    /// Whether the handler has asked the client a question that is to be answered with the next round: then the call cannot be
-    /// detached any more.
+    /// Returns whether the handler waits for an answer in the next round. The call can no longer be detached then.
     #[must_use]
     pub fn has_asked(&self) -> bool {
         ask::is_suspended(&self.request)
     }
 
-    /// The latest progress that the handler has reported, whether or not the caller has requested progress. Progress after the
-    /// call is detached goes to the [`DetachedWork`].
+    /// Returns the handler's latest progress, even if the caller has not requested any. Once the call is detached, progress goes
+    /// to the [`DetachedWork`].
     #[must_use]
     pub fn progress(&self) -> Option<DetachedProgress> {
         self.context.0.as_ref()?.parts().detached.progress()
     }
 
-    /// The stored form of the call, by which it can be repeated. `None` if the tool does not allow that.
+    /// The stored form of the call, for repeating it. `None` if the tool does not allow that.
     ///
     /// # Errors
     /// If a part of the call is not JSON.
@@ -341,13 +340,14 @@ impl DetachableCall {
         StoredCall::of(&self.request, &self.arguments).map(Some)
     }
 
-    /// Detaches the handler from its request, which is then to be answered by other means. From now on the messages of the
-    /// handler are dropped, except for its progress and its questions, which go to `work`. Only the token cancels the handler,
-    /// which is dropped [`Limits::cancel_grace`](crate::Limits::cancel_grace) later. The returned future is the rest of the
-    /// call, and is to be spawned.
+    /// Detaches the handler from its request, and returns the rest of the call. Spawn this future, and respond to the request
+    /// yourself.
+    ///
+    /// From now on, messages of the handler are dropped, except for its progress and its questions, which go to `work`. Only the
+    /// token cancels the handler, which is dropped [`Limits::cancel_grace`](crate::Limits::cancel_grace) later.
     ///
     /// # Errors
-    /// Returns the call if its handler has asked the client a question already: [run](Self::run) it to its end, and answer with
+    /// Returns the call if its handler has already asked the client a question: [run](Self::run) it to its end, and respond with
     /// the result.
     ///
     /// # Cancel safety

@@ -7,8 +7,8 @@
 //!   oxmcp-protocol `revision/projection/tools.rs` drops the rest (up to 2025-03-26) or wraps it, and `CallToolResult::project`
 //!   marks wrapped content in `_meta`. Output schemas: `Tool::project`. Clients read with `read_structured`
 //!   (`client/requests/results.rs`).
-//! - The words that a model reads. Wrong arguments: oxmcp-schema `explain/rules.rs`, and `refusal.rs` for types that accept less
-//!   than their schema, called by `ToolSchemas::refused` (`handler.rs`), which first tries to mend them with oxmcp-schema
+//! - Error texts that a model reads. Invalid arguments: oxmcp-schema `explain/rules.rs`, and `refusal.rs` for types that accept
+//!   less than their schema, called by `ToolSchemas::refused` (`handler.rs`), which first tries to mend them with oxmcp-schema
 //!   `mend.rs`. Misspelled names: `explain/misspelt.rs`. Duplicate keys: `duplicate_key` in `server/registry.rs`. Failures:
 //!   `error.rs`. An unknown tool is a protocol error: `Call::unknown` in `server/dispatch/call.rs`.
 

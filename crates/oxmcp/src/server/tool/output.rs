@@ -9,15 +9,15 @@ use serde::Serialize;
 use super::{IntoToolError, ToolError};
 use crate::error::Error;
 
-/// A type that a tool's handler can return.
+/// A return type for tool handlers.
 ///
 /// - Strings become text. `()` becomes an empty result.
 /// - Numbers and booleans become text and structured content, with an output schema.
-/// - [`Structured<T>`] returns any serializable type as structured content, with its schema, and its JSON as text, or [a text
-///   of its own](Structured::with_text).
+/// - [`Structured<T>`] returns any serializable type as structured content, with its schema. The text is its JSON, or
+///   [another text](Structured::with_text).
 /// - [`ContentBlock`]s become the content: one, a `Vec`, or an array of them.
 /// - A [`CallToolResult`] is the whole result.
-/// - A [`Reply`](crate::Reply) of any of these, for a tool that asks the client for input by what it returns.
+/// - A [`Reply`](crate::Reply) of any of these, for a tool that returns its questions to the client.
 /// - `Result<T, E>` of any of these, where `E` is a [`ToolError`] or any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "a tool cannot return `{Self}`",
@@ -59,7 +59,7 @@ pub trait IntoToolResult {
 #[derive(Debug)]
 pub struct CheckedResult {
     pub(super) result: CallToolResult,
-    /// Whether its structured content is known to fit the output schema.
+    /// Whether its structured content is known to match the output schema.
     pub(super) is_valid: bool,
 }
 
@@ -72,14 +72,13 @@ impl From<CallToolResult> for CheckedResult {
     }
 }
 
-/// A value of any serializable type, which a tool returns as structured content.
+/// Structured content: a value of any serializable type, returned by a tool.
 ///
 /// The JSON is also returned as text for the model, since not every client passes structured content on.
 ///
-/// Revisions before 2026-07-28 allow only objects as structured content. For them a value of another kind, such as a list, is
-/// put into the member `result` of an object, and so is its output schema. Clients of this crate unwrap it in every revision.
-/// For other clients that should find the same shape in all revisions, [`wrapped`](Self::wrapped) always puts the value into an
-/// object.
+/// Revisions before 2026-07-28 allow only objects as structured content. For them, another value, such as a list, becomes the
+/// member `result` of an object, and so does its output schema. Clients of this crate unwrap it in every revision. To give other
+/// clients the same shape in all revisions, use [`wrapped`](Self::wrapped), which always puts the value into an object.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Structured, Tool};
@@ -98,12 +97,12 @@ impl From<CallToolResult> for CheckedResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "it is a wrapper, and made to be made"
+    reason = "it is a wrapper that users construct"
 )]
 pub struct Structured<T>(pub T);
 
 impl<T> Structured<T> {
-    /// Sets a text in place of the JSON: for a model that reads the text, and a program that reads the structured content.
+    /// Replaces the JSON text by another text, for models; programs read the structured content.
     ///
     /// ```
     /// use oxmcp::{JsonSchema, Structured, Tool};
@@ -120,7 +119,7 @@ impl<T> Structured<T> {
         self.with_content([ContentBlock::text(text)])
     }
 
-    /// Sets content of any kind in place of the JSON.
+    /// Replaces the JSON text by content of any kind.
     pub fn with_content(
         self,
         content: impl IntoIterator<Item = ContentBlock>,
@@ -148,7 +147,7 @@ impl<T> Structured<Wrapped<T>> {
     /// let session = testing::connect(&server).await?;
     /// let result = session.call_tool("names", ()).await?;
     /// assert_eq!(result.structured_content.unwrap().get(), r#"{"result":["Ada"]}"#);
-    /// // It is read as what it is.
+    /// // Clients of this crate unwrap it.
     /// let names: Vec<String> = session.call_tool("names", ()).structured().await?;
     /// assert_eq!(names, ["Ada"]);
     /// # Ok(())
@@ -166,7 +165,7 @@ impl<T> Structured<Wrapped<T>> {
 #[schemars(description = "")]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "it is a wrapper, and made to be made"
+    reason = "it is a wrapper that users construct"
 )]
 pub struct Wrapped<T> {
     /// The value.
@@ -176,7 +175,7 @@ pub struct Wrapped<T> {
 
 /// A [`Structured`] value with separate content.
 #[derive(Clone, Debug, PartialEq)]
-#[must_use = "it is what a tool returns"]
+#[must_use = "return it from the tool"]
 pub struct StructuredContent<T> {
     value: T,
     content: Vec<ContentBlock>,
@@ -223,7 +222,8 @@ fn with_structured(content: Vec<ContentBlock>, written: Written) -> CheckedResul
 
 fn write<T: Serialize>(schema: Option<&Schema>, value: &T) -> Result<Written, ToolError> {
     Schema::write(schema, value).map_err(|error| {
-        let error = Error::internal("the tool's result cannot be serialized").with_source(error);
+        let error =
+            Error::internal("could not serialize the result of the tool").with_source(error);
         error.into()
     })
 }

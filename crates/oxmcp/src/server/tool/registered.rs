@@ -84,7 +84,7 @@ impl RegisteredTool {
             false => schema.listed(),
         };
         let listed_input = listed(&input);
-        // The limit is the default of clients, which would not remember more.
+        // This is the default limit of clients, which would not mirror more.
         #[cfg(feature = "http-server")]
         let param_headers = ParamHeaders::of(
             Text::from(&*listed_input),
@@ -93,8 +93,8 @@ impl RegisteredTool {
         .map_err(|reason| of_tool(&definition.name, &Error::misuse(reason)))?;
         definition.input_schema = (&*listed_input).into();
         definition.output_schema = output.as_ref().map(|output| (&*listed(output)).into());
-        // A tool without input advertises that it takes no arguments. None could be misspelt, so arguments that clients add are
-        // accepted.
+        // A tool without input advertises that it takes no arguments, but accepts those that clients add: none can be a
+        // misspelling.
         let takes_nothing = is_inferred && input == Schema::empty_object();
         let input = if takes_nothing {
             Schema::any_object()
@@ -148,7 +148,7 @@ impl Callable for RegisteredTool {
         support.is_some_and(|it| *it != TaskSupport::Forbidden)
     }
 
-    /// The result is an error that the model reads, so that it can correct the call.
+    /// The result is an error for the model, so that it can correct the call.
     fn refuse(&self, fault: &str) -> Result<Body> {
         self.schemas.finish(Err(self.schemas.invalid(&fault)))
     }

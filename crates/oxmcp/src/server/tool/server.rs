@@ -1,4 +1,4 @@
-//! Methods of a server that add and remove tools.
+//! Methods of a server to add and remove tools.
 
 use std::sync::Arc;
 
@@ -21,19 +21,17 @@ impl Server {
         self.tools([tool.into_feature()])
     }
 
-    /// Adds tools, as [`tool`](Self::tool) does. Clients get them sorted by name. `tools([])`, with no tools, declares the
-    /// capability, so that tools can be added later.
+    /// Adds tools, like [`tool`](Self::tool). Clients list them sorted by name. `tools([])` declares the capability without any
+    /// tools, so that they can be added later.
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = Tool>) -> Self {
         self.extended(registered(tools))
     }
 
-    /// Adds tools to a server that may be serving already. A tool with the same name is replaced. Connected clients are
-    /// notified that the list has changed.
+    /// Adds tools to a server that may be running, and notifies connected clients. Replaces tools with the same names.
     ///
     /// # Errors
-    /// If the name or the schema of a tool is not allowed, or, on a server that may be serving, its `_meta`. Then none of the
-    /// tools is added.
+    /// If the name or the schema of a tool is invalid, or, on a server that may be running, its `_meta`. Then no tool is added.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};
@@ -51,13 +49,13 @@ impl Server {
         self.add(registered(tools)?)
     }
 
-    /// Removes tools by name; unknown names are ignored. Connected clients are notified if the list has changed.
+    /// Removes tools by name, and notifies connected clients of the change. Unknown names are ignored.
     pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         self.remove::<RegisteredTool>(names);
     }
 
-    /// Sets the cache hint of the list of tools: how long it stays fresh, and whether it may be shared. If some tools are
-    /// [visible to some callers only](Tool::visible_to), the list is private, regardless of the hint.
+    /// Sets the cache hint of the listing of tools: how long it stays fresh, and whether it may be shared. If some tools are
+    /// [visible only to some callers](Tool::visible_to), the listing is private, regardless of the hint.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     #[must_use]
     pub fn cache_tools(self, hint: CacheHint) -> Self {
@@ -73,7 +71,7 @@ impl<State: Clone + Send + Sync + 'static> StateScope<Server, State> {
         self
     }
 
-    /// Adds tools, as [`tool`](Self::tool) does.
+    /// Adds tools, like [`tool`](Self::tool).
     pub fn tools<Marker, T: OfState<Tool, State, Marker>>(
         &self,
         tools: impl IntoIterator<Item = T>,
@@ -101,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_arguments_are_found_out_when_a_tool_is_added() {
+    fn argument_headers_are_checked_when_tool_is_added() {
         let annotated = |name: &str| {
             let region = json!({"type": "string", "x-mcp-header": name});
             json!({"type": "object", "properties": {"region": region}})

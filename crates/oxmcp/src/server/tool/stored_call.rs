@@ -1,4 +1,4 @@
-//! Stored call of a tool, which can be repeated without its client.
+//! Stored call of a tool, to repeat it without its client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -64,5 +64,5 @@ fn to_json(value: &impl Serialize) -> Result<Box<RawValue>> {
 }
 
 fn unfit(error: serde_json::Error) -> Error {
-    Error::internal(format!("the call cannot be stored: {error}")).with_source(error)
+    Error::internal(format!("could not store the call: {error}")).with_source(error)
 }

@@ -1,4 +1,4 @@
-//! Budget of bytes that the connections of an HTTP endpoint share.
+//! The byte budget that the connections of an HTTP endpoint share.
 
 use std::sync::{
     Arc,
@@ -49,7 +49,7 @@ impl Budget {
         }
     }
 
-    /// Charges bytes that are held already, whether there is room for them or not.
+    /// Charges bytes that are already held, even if they exceed the budget.
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Charge {
         self.change(0, bytes);
         Charge {
@@ -67,7 +67,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Charges more bytes. Returns false if the budget is exceeded then: the caller must release them.
+    /// Charges more bytes. Returns false if this exceeds the budget: the caller must release them.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         self.budget.change(0, bytes);
         self.bytes += bytes;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_charged_until_the_last_part_of_them_is_gone() {
+    fn bytes_are_charged_until_last_part_is_freed() {
         let budget = Budget::new(10);
         let mut bytes = budget.charge(10).with(vec![0; 10]);
         let part = bytes.split_to(3);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_holds_less_than_nothing() {
+    fn budget_never_goes_negative() {
         let budget = Budget::new(10);
         budget.change(7, 2);
         assert!(budget.used() == 0 && !budget.is_exceeded());

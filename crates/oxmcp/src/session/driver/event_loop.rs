@@ -1,7 +1,7 @@
 //! The event loop of a connection, the only reader and writer of its transport.
 //!
-//! It takes incoming messages first, as long as they have arrived already and little waits to be written; then it writes the
-//! output. So many small messages become one write, which is sent as soon as there is nothing more to read.
+//! It first reads messages that have already arrived, as long as little waits to be written, and then writes the output. So
+//! many small messages become one write, which is sent as soon as there is nothing more to read.
 
 use std::{
     mem,
@@ -36,15 +36,15 @@ use crate::{
     transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
-/// The number of messages that are taken in a row before other tasks get their turn.
+/// The number of messages that are handled in a row before other tasks get their turn.
 const MAX_IN_A_ROW: u32 = 64;
-/// The number of unsent bytes that are written before more input is taken, so that answers do not wait for a pause of a busy
-/// peer.
+/// The number of unsent bytes that are written before more input is read, so that responses do not wait for a busy peer to
+/// pause.
 const WRITE_FIRST: usize = 64 << 10;
-/// The maximum number of messages that are taken before the output is written, however little it is: a peer that never pauses
-/// must not delay answers.
+/// The maximum number of messages that are handled before the output is written, however little it is: a peer that never pauses
+/// must not delay responses.
 const MESSAGES_UNTIL_WRITE: u32 = 512;
-/// How long answers that were on their way are still taken after the peer was found to have stopped reading.
+/// The time for which responses in transit are still read after the peer was found to have stopped reading.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Drives a connection until it ends.
@@ -67,7 +67,7 @@ pub(crate) async fn drive(
     }
     connection.cut(outcome);
     if let Err(error) = close(&mut read, &mut write).await {
-        tracing::debug!(%error, "the transport did not close cleanly");
+        tracing::debug!(%error, "could not close the transport cleanly");
     }
 }
 
@@ -126,13 +126,13 @@ async fn close(read: &mut impl ReadHalf, write: &mut impl WriteHalf) -> Result<(
     }
 }
 
-/// Ends a connection even if its transport panics or its runtime is shut down: no caller must wait for ever.
+/// Ends a connection even if its transport panics or its runtime shuts down: no caller may wait forever.
 struct End(Arc<Connection>);
 
 impl Drop for End {
     fn drop(&mut self) {
         self.0
-            .cut(Outcome::Failed("the connection was torn down".to_owned()));
+            .cut(Outcome::Failed("the connection was aborted".to_owned()));
         self.0.finished();
     }
 }
@@ -205,7 +205,7 @@ enum Phase {
     Open,
     /// No new request is begun; requests in flight may finish until the deadline.
     Draining(Instant),
-    /// No request is in flight any more; answers are written while the peer reads them.
+    /// No request is in flight anymore; responses are written while the peer reads them.
     Flushing(Flush),
 }
 
@@ -222,7 +222,7 @@ struct Driver<'a> {
     since_write: u32,
     /// The deadline of the handlers, once it is set.
     end_of_drain: Option<Instant>,
-    /// The number of bytes that the peer has taken, counted by the transport.
+    /// The number of bytes that the peer has accepted, counted by the transport.
     bytes_written: Option<Arc<AtomicU64>>,
     /// The number of bytes of the completed writes.
     bytes_done: u64,
@@ -251,8 +251,8 @@ impl<'a> Driver<'a> {
         self.in_a_row >= MAX_IN_A_ROW
     }
 
-    /// Lets other tasks have their turn, and checks the conditions that a peer that never pauses would hide: whether the
-    /// connection is to be closed, and whether its deadline has passed. Returns the latter.
+    /// Yields to other tasks, and checks conditions that a peer that never pauses would hide: whether the connection must
+    /// close, and whether its deadline has passed. Returns the latter.
     async fn yield_turn(&mut self) -> bool {
         self.in_a_row = 0;
         yield_now().await;
@@ -283,8 +283,7 @@ impl<'a> Driver<'a> {
         counted.map_or(self.bytes_done, |count| count.load(Ordering::Relaxed))
     }
 
-    /// Ends a connection whose deadline has passed. `rest` is the unwritten part of the output that was taken out of the
-    /// outbox.
+    /// Ends a connection whose deadline has passed. `rest` is the unwritten part of the output that was taken from the outbox.
     fn give_up(&self, rest: &[u8]) -> Result<()> {
         let left = self.connection.outbox.unsent_messages() + memchr_iter(b'\n', rest).count();
         let left = left + self.backlog.len();
@@ -301,12 +300,12 @@ impl<'a> Driver<'a> {
         self.reading && !write_first && !self.backlog.is_full()
     }
 
-    /// Whether several tasks may be about to answer or to call: several messages were taken since the last write.
+    /// Whether several tasks may be about to respond or call, because several messages were handled since the last write.
     fn coalesces(&self) -> bool {
         self.since_write > 1
     }
 
-    /// Whether several callers may have been woken by the messages that have arrived. Messages to a server wake no callers.
+    /// Whether the messages that have arrived may have woken several callers. Messages to a server wake no callers.
     fn has_woken_callers(&self) -> bool {
         self.coalesces() && self.connection.role().side() == Side::Client
     }
@@ -330,7 +329,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes the frames that have arrived together with the last one.
+    /// Handles the frames that have arrived together with the last one.
     fn take_ready(&mut self, read: &mut impl ReadHalf) {
         while !self.must_yield() {
             let unsent = self.connection.outbox.unsent();
@@ -355,7 +354,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes the oldest message that had to wait, if there is room for its answer now.
+    /// Handles the oldest message in the backlog, if there is space for its response now.
     fn take_from_backlog(&mut self, unsent: usize) -> bool {
         if self.backlog.is_empty() || self.is_full(unsent) || self.connection.is_held() {
             return false;
@@ -375,8 +374,8 @@ impl<'a> Driver<'a> {
         true
     }
 
-    /// Writes the output, and goes on reading while the peer is slow to read: answers and cancellations must not wait. Requests
-    /// must wait, once too much is unsent, or a peer that sends requests and never reads would fill the memory.
+    /// Writes the output, and keeps reading while the peer is slow, because responses and cancellations must not wait. Once too
+    /// much is unsent, requests must wait, or a peer that sends requests and never reads would fill the memory.
     async fn write(
         &mut self,
         read: &mut impl ReadHalf,
@@ -415,7 +414,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Takes the answers that the peer sent before it stopped reading, or ended.
+    /// Handles the responses that the peer sent before it stopped reading or ended.
     async fn take_last_answers(&mut self, read: &mut impl ReadHalf) {
         let connection = self.connection;
         connection.in_flight().refuse_new();
@@ -452,14 +451,14 @@ impl<'a> Driver<'a> {
                 connection.in_flight().refuse_new();
             }
             if !self.reading && connection.role().side() == Side::Client {
-                // The server that made the requests is gone, and cannot read the answers.
+                // The server that made the requests is gone, and cannot read the responses.
                 connection.in_flight().cancel_all();
             }
             self.phase = Phase::Draining(self.end_of_drain());
         }
     }
 
-    /// The deadline of the requests in flight, if the connection ends from now on.
+    /// The deadline of the requests in flight, if the connection starts to close now.
     fn end_of_drain(&mut self) -> Instant {
         let limit = self.connection.limits.drain;
         *self
@@ -474,7 +473,7 @@ impl<'a> Driver<'a> {
         let connection = self.connection;
         let settled = connection.in_flight().is_empty()
             && connection.calls().is_empty()
-            // A task that leaves one of the tables has written before, so this is checked last.
+            // A task writes before it leaves one of the tables, so this is checked last.
             && unsent == 0
             && connection.outbox.unsent() == 0;
         settled || connection.is_cut()

@@ -6,19 +6,19 @@ use tokio::time::Instant;
 
 use crate::session::task::after;
 
-/// The minimum rate at which a peer must read, in bytes per second. A slow modem reaches it; a slower peer counts as lost.
+/// The minimum rate at which a peer must read, in bytes per second. A slow modem reaches it. A slower peer counts as lost.
 const MIN_BYTES_PER_SECOND: u64 = 4 << 10;
-/// How long the peer may read nothing at first: long enough for a live reader that is busy, and short enough for a caller that
+/// The time for which the peer may read nothing at first: long enough for a busy reader, and short enough for a caller that
 /// closes many sessions and waits for all of them.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the peer may read nothing after it has read much: it may be processing that.
+/// The time for which the peer may read nothing after it has read much, because it may be processing that.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// The deadline for writing. It is put off while the peer reads fast enough.
+/// The deadline for writing. It is extended while the peer reads fast enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flush {
     start: Instant,
-    /// The number of bytes that the peer had taken at the start.
+    /// The number of bytes that the peer had accepted at the start.
     taken_before: u64,
     deadline: Instant,
     /// The latest possible deadline.
@@ -26,7 +26,7 @@ pub(super) struct Flush {
 }
 
 impl Flush {
-    /// A flush that begins now, when the peer has taken `taken` bytes.
+    /// A flush that begins now, when the peer has accepted `taken` bytes.
     pub(super) fn new(now: Instant, limit: Duration, taken: u64) -> Self {
         let end = after(now, limit);
         Self {
@@ -41,8 +41,7 @@ impl Flush {
         self.deadline
     }
 
-    /// Puts the deadline off according to the bytes that were taken since the start. Returns whether it has passed
-    /// nevertheless.
+    /// Extends the deadline by the bytes that were accepted since the start. Returns whether it has still passed.
     pub(super) fn is_over(&mut self, now: Instant, taken: u64) -> bool {
         let bytes = taken.saturating_sub(self.taken_before);
         let earned = Duration::from_millis(bytes.saturating_mul(1_000) / MIN_BYTES_PER_SECOND);
@@ -59,7 +58,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn the_deadline_is_put_off_by_what_is_taken() {
+    fn deadline_is_extended_by_progress() {
         let start = Instant::now();
         let mut flush = Flush::new(start, 60 * SECOND, 100);
         assert_eq!(flush.deadline(), start + GRACE);
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flush_is_over_at_once() {
+    fn flush_always_gets_some_time() {
         let now = Instant::now();
         assert!(Flush::new(now, Duration::ZERO, 0).is_over(now, 1 << 30));
     }

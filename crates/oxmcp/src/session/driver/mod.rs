@@ -2,10 +2,10 @@
 //!
 //! # Where it is decided
 //!
-//! - Limits of output: callers wait in `Outbox::ready` (`outbox.rs`), requests in `inbound/backlog.rs`, where `Driver::take` puts
-//!   them; beyond twice `max_unsent_bytes`, `Driver::may_read` reads no more. Answers never wait: `InFlight::admit` limits their
-//!   number. For all connections of an HTTP endpoint together there is `Budget` (`budget.rs`), for which `Outbox::drop_answer`
-//!   (`stream_output.rs`) drops answers.
+//! - Limits of output: callers wait in `Outbox::ready` (`outbox.rs`), requests in `inbound/backlog.rs`, where `Driver::take`
+//!   puts them; beyond twice `max_unsent_bytes`, `Driver::may_read` reads no more. Responses never wait: `InFlight::admit`
+//!   limits their number. All connections of an HTTP endpoint share a `Budget` (`budget.rs`); beyond it, `Outbox::drop_answer`
+//!   (`stream_output.rs`) drops responses.
 //! - The end: `Driver::arrived` (`event_loop.rs`) sees the end of input; `drain` lets running requests finish within
 //!   `Limits::drain`, 10 s, and still starts those in the backlog. `Connection::end_drain` (`shutdown.rs`) answers the rest with
 //!   -32603 and the reason `closing`. Writing continues while the peer reads, and for 1 s when it does not (`flush.rs`). Work

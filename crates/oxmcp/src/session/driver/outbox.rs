@@ -1,4 +1,4 @@
-//! The output buffer of a connection, which handlers and callers append to and the driver empties.
+//! The output buffer of a connection. Handlers and callers append to it, and the driver empties it.
 
 use std::{
     future::poll_fn,
@@ -27,9 +27,9 @@ pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
 
 /// The output buffer of a connection.
 ///
-/// Messages are serialized straight into it, in the order in which they will be on the wire. Many small ones become one write.
-/// A caller that can wait does so in [`ready`](Self::ready) while too much is unsent. No message is dropped, except answers
-/// over HTTP that exceed the endpoint's budget: the client gets an error instead (`undriven.rs`).
+/// Messages are serialized straight into it, in the order of the wire. Many small messages become one write. A caller that can
+/// wait does so in [`ready`](Self::ready) while too much is unsent. No message is dropped, except responses over HTTP that
+/// exceed the endpoint's budget: the client gets an error instead (`stream_output.rs`).
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(in crate::session) state: Mutex<State>,
@@ -42,11 +42,10 @@ pub(crate) struct Outbox {
     /// The budget in which the bytes in the buffer count, if there is one.
     #[cfg(feature = "http-server")]
     pub(in crate::session) budget: OnceLock<Arc<Budget>>,
-    /// Whether an answer that exceeds the budget is dropped.
+    /// Whether a response that exceeds the budget is dropped.
     #[cfg(feature = "http-server")]
     pub(in crate::session) drops_answers: AtomicBool,
-    /// The number of times that a stream that takes the output was attached or detached: odd while there is none, as may be
-    /// over HTTP.
+    /// The number of times that an output stream was attached or detached: odd while there is none, as is possible over HTTP.
     pub(in crate::session) attachments: AtomicU32,
 }
 
@@ -64,14 +63,14 @@ pub(in crate::session) struct State {
     attention: bool,
     /// Whether the answer to all requests of this outbox has been appended.
     pub(in crate::session) answered: bool,
-    /// Set when the stream is to be ended before the answer: how long the client is to wait before it resumes.
+    /// Set when the stream must end before the response: the time that the client should wait before it resumes.
     #[cfg(feature = "http-server")]
     pub(in crate::session) parted: Option<Duration>,
     pub(in crate::session) closed: bool,
-    /// Whether the stream that takes the output has begun.
+    /// Whether the output stream has begun.
     #[cfg(feature = "http-server")]
     pub(in crate::session) streamed: bool,
-    /// Whether it was closed because the answer exceeded the budget.
+    /// Whether it was closed because the response exceeded the budget.
     #[cfg(feature = "http-server")]
     pub(in crate::session) exhausted: bool,
 }
@@ -125,7 +124,7 @@ impl Outbox {
         Some(written)
     }
 
-    /// Like [`append`](Self::append), unless so much is unsent that the message should wait: then it does nothing, and returns
+    /// Like [`append`](Self::append), unless so much is unsent that the message should wait. Then it does nothing and returns
     /// false.
     pub(crate) fn append_if_room(&self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         let mut state = self.state.lock();
@@ -140,8 +139,8 @@ impl Outbox {
         true
     }
 
-    /// Like [`append_answer`](Self::append_answer), on the driver's own task: the driver checks the buffer before it sleeps,
-    /// and need not be woken.
+    /// Like [`append_answer`](Self::append_answer), on the driver's task, which need not be woken: the driver checks the buffer
+    /// before it sleeps.
     pub(crate) fn append_inline<T>(&self, write: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         let mut state = self.state.lock();
         if state.closed {
@@ -157,7 +156,7 @@ impl Outbox {
     /// Whether so much is unsent that requests should wait.
     pub(crate) fn is_full(&self) -> bool {
         let unsent = self.unsent();
-        // While nothing is unsent here, no write would wake the callers that wait.
+        // While nothing is unsent here, no write would wake the waiting callers.
         unsent > self.max_unsent || unsent > 0 && self.exceeds_budget()
     }
 
@@ -169,7 +168,7 @@ impl Outbox {
         false
     }
 
-    /// Drops an answer, which was appended from `start` on, if it exceeds the budget and the outbox drops such answers.
+    /// Drops a response, which was appended from `start` on, if it exceeds the budget and the outbox drops such responses.
     fn check_budget(&self, state: &mut State, start: usize) {
         #[cfg(feature = "http-server")]
         if state.answered && self.exceeds_budget() {
@@ -188,7 +187,7 @@ impl Outbox {
         self.buffered.store(length, Ordering::Relaxed);
     }
 
-    /// Whether there is room, or the connection has closed, so that waiting is pointless.
+    /// Whether there is space, or the connection has closed, so that waiting is pointless.
     pub(crate) fn has_room(&self) -> bool {
         !self.is_full() || self.state.lock().closed
     }
@@ -203,10 +202,10 @@ impl Outbox {
         memchr_iter(b'\n', &self.state.lock().buffer).count()
     }
 
-    /// Waits until there is room, or the connection has closed.
+    /// Waits until there is space, or the connection has closed.
     pub(crate) async fn ready(&self) {
         loop {
-            // Created before the check, so that no notification in between is missed.
+            // Created before the check, so that no notification is missed in between.
             let drained = self.drained.notified();
             if self.has_room() {
                 return;
@@ -218,8 +217,8 @@ impl Outbox {
     /// For the driver: waits until there is output, or the connection's state has changed. The output is taken in exchange for
     /// `written`, an empty buffer. Cancel safe.
     ///
-    /// With `coalesce`, other tasks that are about to append have their turn first: a scheduler may run the driver right
-    /// after the first task that appends, and then each message would become a write of its own.
+    /// With `coalesce`, other tasks that are about to append run first. Otherwise a scheduler may run the driver right after
+    /// the first task that appends, and each message would become a separate write.
     pub(crate) async fn take(&self, written: &mut Vec<u8>, coalesce: bool) -> Due {
         poll_fn(|cx| self.poll_take(cx, written, coalesce)).await
     }
@@ -322,7 +321,7 @@ impl Outbox {
         self.drained.notify_waiters();
     }
 
-    /// The number that identifies the stream that takes the output. `None` while there is none.
+    /// The number that identifies the output stream. `None` while there is none.
     pub(crate) fn attachment(&self) -> Option<u32> {
         let attachments = self.attachments.load(Ordering::Relaxed);
         attachments.is_multiple_of(2).then_some(attachments)
@@ -337,7 +336,7 @@ impl Outbox {
         self.drained.notify_waiters();
     }
 
-    /// Appends the output of `write`, all of it or, if it panics, none: half a message would corrupt the next one.
+    /// Appends the output of `write`, or nothing if it panics: half a message would corrupt the next one.
     fn append_whole<T>(&self, state: &mut State, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let buffer = &mut state.buffer;
         if buffer.capacity() == 0 {
@@ -381,8 +380,8 @@ impl Drop for Rollback<'_> {
 
 /// The capacity up to which an empty buffer is always kept.
 const MIN_RETAINED: usize = 64 << 10;
-/// The maximum capacity that is kept, when messages that large have gone through the buffer of late: fresh memory costs more
-/// than writing to it.
+/// The maximum capacity that is kept if messages of that size were written recently: fresh memory costs more than writing to
+/// it.
 const MAX_RETAINED: usize = 2 << 20;
 /// The number of writes between two reviews of their sizes.
 const REVIEW_WRITES: u32 = 64;
@@ -443,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waits_for_room_in_a_connection_that_has_closed() {
+    fn closed_connection_has_no_waiters_for_room() {
         let outbox = Outbox::new(1);
         outbox.append(|buffer| buffer.extend_from_slice(b"{}\n"));
         // The driver never writes it.
@@ -455,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_kept_for_as_long_as_it_is_needed() {
+    fn memory_is_retained_only_while_needed() {
         let retention = &mut BufferRetention::default();
         assert_eq!(write(retention, MAX_RETAINED + 1), 0);
         for _ in 0..REVIEW_WRITES {

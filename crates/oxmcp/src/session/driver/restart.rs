@@ -1,4 +1,4 @@
-//! Reconnecting to a peer that has ended, such as a process that is started again.
+//! Reconnecting to a peer that has ended, such as a process that is restarted.
 
 use std::{collections::VecDeque, sync::Arc, task::Waker, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     transport::traits::WriteHalf,
 };
 
-/// The pause before the first restart, which doubles with each further one, and its maximum. A server that fails at once must
-/// not use up a processor.
+/// The pause before the first restart, which doubles each time, and its maximum. A server that fails at once must not keep a
+/// processor busy.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// The maximum number of restarts within `WITHIN`. A server that ends more often does not work.
+/// The maximum number of restarts within `WITHIN`. A server that exits more often is broken.
 const MAX_RESTARTS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(5 * 60);
 
@@ -26,8 +26,8 @@ const WITHIN: Duration = Duration::from_secs(5 * 60);
 pub(super) struct Restarts(VecDeque<Instant>);
 
 impl Restarts {
-    /// Fails the calls to a peer that has ended, and reconnects to it once there is output. Returns whether it has reconnected:
-    /// false if this side closes the session meanwhile.
+    /// Fails the calls to a peer that has ended, and reconnects once there is output. Returns whether it has reconnected: false
+    /// if this side closes the session meanwhile.
     ///
     /// # Errors
     /// The reason for the peer's end, if it has ended too often.
@@ -40,9 +40,9 @@ impl Restarts {
         let mut ended = ended;
         loop {
             connection.lose_peer(ended.message());
-            // The rest of the peer is ended now, as there may be no output for a long time.
+            // The rest of the peer is closed now, because there may be no output for a long time.
             if let Err(error) = write.close().await {
-                tracing::debug!(error = %Logged(&error), "the server that has ended did not close cleanly");
+                tracing::debug!(error = %Logged(&error), "could not close the exited server cleanly");
             }
             if !is_wanted(connection).await {
                 return Ok(false);
@@ -50,7 +50,7 @@ impl Restarts {
             let Some(pause) = self.next(Instant::now()) else {
                 return Err(ended);
             };
-            tracing::warn!(?pause, why = %Logged(&ended), "the server has ended, and is started anew");
+            tracing::warn!(?pause, why = %Logged(&ended), "server exited; restarting it");
             if closes_within(connection, pause).await {
                 return Ok(false);
             }
@@ -78,7 +78,7 @@ impl Restarts {
 impl Connection {
     /// Drops the output for a peer that has ended, and fails the calls to it. Later output is for the next peer.
     fn lose_peer(&self, reason: &str) {
-        // Under one lock: an appended call is either dropped, and fails, or it is sent to the next peer.
+        // Under one lock: an appended call is either dropped and fails, or is sent to the next peer.
         let failed = self.outbox.discard(|| self.calls().fail_all(reason));
         failed.into_iter().for_each(Waker::wake);
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_that_failed_with_its_peer_is_not_sent_to_the_next() {
+    async fn call_failed_with_its_peer_is_not_resent() {
         let connection = connection();
         // The peer ends after the call was entered, and before it is sent.
         let losing = Arc::clone(&connection);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_sent_to_the_next_peer_once_the_last_is_lost() {
+    async fn queued_call_is_sent_to_the_next_peer() {
         /// Calls when it is woken.
         struct CallsAgain(Arc<Connection>);
 
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn restarts_come_ever_later_and_end() {
+    async fn restarts_are_delayed_increasingly_and_end() {
         let mut restarts = Restarts::default();
         let start = Instant::now();
         for pause in [100, 200, 400, 800, 1600] {

@@ -21,11 +21,11 @@ use crate::session::{
     inbound::run::cut_short,
 };
 
-/// The maximum length of a line that is no message that is kept for diagnosis, in bytes.
+/// The maximum number of bytes that are kept of a line that is not a message, for diagnosis.
 const NOISE_BYTES: usize = 200;
 
 impl Connection {
-    /// Asks the driver to close: no new request is begun, requests in flight may finish within the drain limit.
+    /// Asks the driver to close: no new request starts, and requests in flight may finish within the drain limit.
     pub(crate) fn begin_close(&self) {
         let shared = self.shared();
         shared.notifications().closing();
@@ -35,7 +35,7 @@ impl Connection {
         shared.outbox.wake_driver();
     }
 
-    /// Ends the connection without waiting: the peer is considered lost.
+    /// Ends the connection without waiting, because the peer counts as lost.
     pub(crate) fn break_off(self: &Arc<Self>, reason: &str) {
         self.cut(Outcome::Failed(reason.to_owned()));
         self.begin_close();
@@ -61,7 +61,7 @@ impl Connection {
         self.shared().shutdown.ended.is_set()
     }
 
-    /// Whether nothing can be sent or received any more.
+    /// Whether nothing can be sent or received anymore.
     pub(crate) fn is_cut(&self) -> bool {
         self.shared().shutdown.outcome.get().is_some()
     }
@@ -78,13 +78,13 @@ impl Connection {
         if requests > 0 {
             tracing::warn!(
                 requests,
-                "the session ends before all requests are done; they are answered with errors"
+                "failing requests in flight because the session ends"
             );
         }
         self.no_more_answers();
     }
 
-    /// For the driver: nothing can be sent or received any more. Fails pending calls, and cancels the requests in flight.
+    /// For the driver: nothing can be sent or received anymore. Fails pending calls, and cancels the requests in flight.
     pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
         let reason = self.reason(&outcome);
         // Only the first outcome counts.
@@ -102,14 +102,14 @@ impl Connection {
         self.role().closed(self);
     }
 
-    /// Whether there is middleware that has not heard the end of its request yet.
+    /// Whether any middleware has not been notified yet of the end of its request.
     #[cfg(feature = "server")]
     pub(crate) fn has_open_middleware(&self) -> bool {
         self.role().has_incoming() && self.in_flight().is_running()
     }
 
-    /// Waits, after the connection was cut, until the middleware has heard the end of all requests. Without middleware, this does
-    /// not wait for handlers that were cancelled.
+    /// Waits, after the connection was cut, until the middleware was notified of the end of all requests. Without middleware,
+    /// this does not wait for cancelled handlers.
     #[cfg(feature = "server")]
     pub(crate) async fn middleware_ended(&self) {
         if self.has_open_middleware() {
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// The reason with which calls fail that will not be answered.
+    /// The error message of calls that will not be answered.
     fn reason(&self, outcome: &Outcome) -> String {
         let reason = match outcome {
             Outcome::Closed if self.is_closing() => return "the session was closed".to_owned(),
@@ -129,13 +129,13 @@ impl Connection {
         let stray_line = self.stray_line.lock();
         match &*stray_line {
             Some(stray_line) => {
-                format!("{reason}; the first line that was no message: {stray_line:?}")
+                format!("{reason}; it also sent a line that is not a message: {stray_line:?}")
             }
             None => reason.to_owned(),
         }
     }
 
-    /// Records a line from the peer that was no message, if it is the first.
+    /// Records a line from the peer that was not a message, if it is the first.
     pub(crate) fn heard_noise(&self, bytes: &[u8]) {
         let shown = bytes.get(..NOISE_BYTES).unwrap_or(bytes);
         let mut stray_line = self.stray_line.lock();
@@ -146,7 +146,7 @@ impl Connection {
 /// Methods for connections without a driver, such as those of sessions over HTTP.
 #[cfg(feature = "http-server")]
 impl Connection {
-    /// Calls `then` once this side closes, or immediately if it is closing already.
+    /// Calls `then` once this side closes, or immediately if it is already closing.
     pub(crate) fn when_closing(&self, then: OnClosing) {
         let mut on_closing = self.shutdown.on_closing.lock();
         // `begin_close` sets the latch before it takes this callback.
@@ -176,8 +176,8 @@ impl Connection {
         self.finished();
     }
 
-    /// Ends a connection without a session of its own, such as that of a modern request over HTTP: the request in flight is
-    /// cancelled, with its grace period.
+    /// Ends a connection without a session, such as that of a modern request over HTTP: the request in flight is cancelled,
+    /// with its grace period.
     pub(crate) fn abandon(self: &Arc<Self>) {
         self.cut(Outcome::Closed);
         self.shutdown.ended.set();

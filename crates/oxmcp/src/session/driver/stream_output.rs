@@ -1,4 +1,4 @@
-//! The output of connections that have no driver: over HTTP the stream of a request takes the answer and the messages before
+//! The output of connections without a driver: over HTTP, the stream of a request sends the response and the messages before
 //! it.
 
 use std::{
@@ -20,8 +20,8 @@ use crate::session::{
     task::store_waker,
 };
 
-/// The error message in place of an answer for which there is no room.
-const NO_ROOM: &str = "there is no room for the answer: the server holds too much for its clients";
+/// The error message in place of a response that does not fit into the budget.
+const NO_ROOM: &str = "could not send the response: the server's response buffers are full";
 
 /// The next step of a stream that sends the output for a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Reply {
     More,
     /// The output that was taken is complete.
     Last(Last),
-    /// More follows, but the client is to fetch it later, after this delay.
+    /// More follows, but the client should fetch it later, after this delay.
     Part(Duration),
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Last {
     Messages,
 }
 
-/// A stream that takes the output of a connection; it is attached until this is dropped.
+/// Marks an output stream as attached to a connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Attached(Arc<Connection>);
 
@@ -61,8 +61,8 @@ impl Drop for Attached {
 }
 
 impl Outbox {
-    /// Counts the content of the buffer in a budget, from now on. With `drops_answers`, an answer for which there is no room is
-    /// dropped: that is for an outbox of one request.
+    /// Counts the content of the buffer in a budget, from now on. With `drops_answers`, for an outbox of one request, a
+    /// response that does not fit is dropped.
     pub(crate) fn count_in(&self, budget: &Arc<Budget>, drops_answers: bool) {
         self.drops_answers.store(drops_answers, Ordering::Relaxed);
         let state = self.state.lock();
@@ -77,13 +77,13 @@ impl Outbox {
         self.budget.get()
     }
 
-    /// Removes an answer that was appended from `start` on, if answers are dropped. An error replaces it, whether there is room
-    /// for that or not; if the stream has not begun yet, the outbox is closed, and the request refused as a whole.
+    /// Removes a response that was appended from `start` on, if responses are dropped. An error replaces it, even if that
+    /// exceeds the budget. If the stream has not begun yet, the outbox is closed, and the whole request is refused.
     pub(in crate::session) fn drop_answer(&self, state: &mut State, start: usize) {
         if !self.drops_answers.load(Ordering::Relaxed) {
             return;
         }
-        tracing::debug!("there is no room for an answer, which is dropped");
+        tracing::debug!("response buffers are full; dropping a response");
         if state.streamed {
             let refusal = refusal(state.buffer.get(start..).unwrap_or_default());
             state.buffer.truncate(start);
@@ -101,20 +101,20 @@ impl Outbox {
         self.drained.notify_waiters();
     }
 
-    /// Records that the stream that takes the output begins: from here on the request cannot be refused as a whole. Returns
-    /// false if there was no room for the answer, so that it still can.
+    /// Records that the output stream begins: from here on the whole request cannot be refused anymore. Returns false if the
+    /// response did not fit, so that it still can.
     pub(crate) fn begin_stream(&self) -> bool {
         let mut state = self.state.lock();
         state.streamed = true;
         !state.exhausted
     }
 
-    /// Whether there was no room for the answer, and the stream had not begun.
+    /// Whether the response did not fit and the stream had not begun.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.state.lock().exhausted
     }
 
-    /// Records that no stream takes the output, until one is [`Attached`].
+    /// Records that there is no output stream, until one is [`Attached`].
     pub(crate) fn is_for_later(&self) {
         self.attach_or_detach();
     }
@@ -123,7 +123,7 @@ impl Outbox {
         self.attachments.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Asks that the stream end before the answer; the client is to resume after `retry`.
+    /// Asks the stream to end before the response; the client should resume after `retry`.
     pub(crate) fn part(&self, retry: Duration) {
         let mut state = self.state.lock();
         state.parted = Some(retry);
@@ -179,7 +179,7 @@ impl State {
     }
 }
 
-/// The errors that replace an answer, or a batch of answers.
+/// The errors that replace a response, or a batch of responses.
 fn refusal(answer: &[u8]) -> Vec<u8> {
     #[derive(Deserialize)]
     struct Answer {
@@ -206,7 +206,7 @@ fn refusal(answer: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Frees a buffer that has only its initial capacity, which is cheap to allocate again. A buffer that has grown is kept.
+/// Frees a buffer that has only its initial capacity, which is cheap to allocate again. A grown buffer is kept.
 fn give_back(buffer: &mut Vec<u8>) {
     if buffer.capacity() <= INITIAL_CAPACITY {
         *buffer = Vec::new();
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// The output for an answer for which there is no room, once its stream has begun.
+    /// The output in place of a response that does not fit, once its stream has begun.
     fn refused(answer: &[u8]) -> (Poll<Reply>, String) {
         let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(100));
         outbox.count_in(&budget, true);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_room_is_an_error_once_its_stream_has_begun() {
+    fn answer_without_room_becomes_error_mid_stream() {
         let long = "x".repeat(1000);
         let error = format!(r#""error":{{"code":-32603,"message":"{NO_ROOM}"}}}}"#);
         let answer = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"{long}"}}"#);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_room_closes_an_outbox_of_which_nothing_was_sent() {
+    fn answer_without_room_closes_an_unsent_outbox() {
         let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(10));
         outbox.count_in(&budget, true);
         outbox.append_answer(|out| out.extend_from_slice(&[b' '; 11]));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_room_goes_on_where_an_answer_has_none() {
+    fn waiters_continue_when_an_answer_has_no_room() {
         let (outbox, budget) = (Outbox::new(1), Budget::new(10));
         outbox.count_in(&budget, true);
         outbox.append(|out| out.extend_from_slice(b"ab"));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_stream_keeps_the_buffers_of_long_messages_alone() {
+    fn silent_stream_retains_only_buffers_of_long_messages() {
         let kept = |length: usize| {
             let (outbox, mut sent) = (Outbox::new(1 << 20), Vec::new());
             let mut poll = || {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_buffered_before_counts_too() {
+    fn earlier_buffered_bytes_count_too() {
         let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(10));
         outbox.append(|out| out.extend_from_slice(b"12345"));
         outbox.count_in(&budget, false);

@@ -1,4 +1,4 @@
-//! Context of a request, by which its handler learns about the caller and acts for it.
+//! The context of a request, with which its handler learns about the caller and sends messages.
 
 use std::sync::{
     Arc, OnceLock,
@@ -44,14 +44,14 @@ impl ContextParts {
         }
     }
 
-    /// The caller, as authentication has established it.
+    /// The authenticated caller.
     pub(crate) fn principal(&self) -> Option<&Principal> {
         let of_connection = || self.connection.caller().principal.as_ref();
         self.sender.as_ref().or_else(of_connection)
     }
 
-    /// Records that the answer is being written. Called under the outbox's lock, as [`is_over`](Self::is_over) is, so that both
-    /// agree with the order on the wire.
+    /// Records that the response is being written. Called under the outbox's lock, like [`is_over`](Self::is_over), so that
+    /// both agree with the order on the wire.
     pub(crate) fn set_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
     }
@@ -76,7 +76,7 @@ impl ContextParts {
 }
 
 impl Peer {
-    /// A peer of which nothing is known.
+    /// A peer about which nothing is known.
     pub(crate) fn unknown() -> Self {
         Self {
             revision: Revision::LATEST_LEGACY,
@@ -85,7 +85,7 @@ impl Peer {
         }
     }
 
-    /// A peer of which it is only known that it is modern.
+    /// A peer about which it is only known that it is modern.
     pub(crate) fn unknown_modern() -> Self {
         Self {
             revision: Revision::LATEST,
@@ -114,32 +114,32 @@ impl RequestContext {
         id.map_or(0, str::len) + self.parts.meta.as_ref().map_or(0, |meta| meta.len())
     }
 
-    /// The revision in which this request is served.
+    /// Returns the revision in which this request is served.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.parts.peer.revision
     }
 
-    /// The id of the request. `None` if a notification is being handled. A question that a modern server asks within a result
-    /// has its key as its id.
+    /// Returns the ID of the request. `None` for a notification. For a question in the result of a modern server, it is the
+    /// question's key.
     #[must_use]
     pub fn request_id(&self) -> Option<&RequestId> {
         self.parts.id.as_ref()
     }
 
-    /// Name and version of the peer, as declared by itself. They are not verified.
+    /// Returns the peer's name and version, as it declared them. They are not verified.
     #[must_use]
     pub fn peer_info(&self) -> Option<&Implementation> {
         self.parts.peer.implementation.as_ref()
     }
 
-    /// The client's capabilities, as it declared them for this request.
+    /// Returns the client's capabilities, as it declared them for this request.
     #[must_use]
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         &self.parts.peer.capabilities
     }
 
-    /// The request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
+    /// Returns the request's [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta).
     #[must_use]
     pub fn meta(&self) -> Meta {
         let meta = self.parts.meta.as_ref();
@@ -147,7 +147,7 @@ impl RequestContext {
             .unwrap_or_default()
     }
 
-    /// Whether the caller has cancelled the request, or the session ends.
+    /// Returns whether the caller has cancelled the request, or the session ends.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.parts.cancel.is_set()
@@ -164,8 +164,8 @@ impl RequestContext {
         self.parts.cancel.wait().await;
     }
 
-    /// Whether reports of progress are of use: the caller asked for them, or the handler is
-    /// [detached](crate::traits::DetachedWork) from its request, or may be.
+    /// Returns whether progress is wanted: the caller asked for it, or the handler is or may be
+    /// [detached](crate::traits::DetachedWork) from its request.
     #[must_use]
     pub fn wants_progress(&self) -> bool {
         self.parts.progress_token.is_some() || self.parts.detached.wants_progress()

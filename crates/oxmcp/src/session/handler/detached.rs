@@ -1,4 +1,4 @@
-//! Detached work: the rest of a handler's run after its request was answered without it.
+//! Detached work: a handler that continues after its request was answered without it.
 
 use std::{
     any::Any,
@@ -13,22 +13,22 @@ use serde_json::value::RawValue;
 
 use crate::{error::Result, sync::Mutex};
 
-/// Takes over a handler's progress and questions after its request was answered without it: they cannot reach the caller by
-/// themselves then. An extension implements it, for [`DetachableCall::detach`](crate::DetachableCall::detach).
+/// Receives a handler's progress and questions after its request was answered without it, when they can no longer reach the
+/// caller directly. An extension implements it, for [`DetachableCall::detach`](crate::DetachableCall::detach).
 pub trait DetachedWork: Any + Send + Sync {
-    /// Takes a report of progress of the handler. This must not block.
+    /// Receives a progress report of the handler. This must not block.
     fn progress(&self, report: DetachedProgress);
 
-    /// Asks a question of the handler, which waits for the result with which a client would have answered it. The result is
-    /// checked against the question afterwards. The key is the handler's own.
+    /// Asks a question of the handler, which waits for the result that a client would give. The result is checked against the
+    /// question afterwards. The key is the handler's.
     ///
     /// # Errors
     /// The error that the handler gets instead of an answer.
     fn ask(&self, key: String, question: InputRequest) -> DetachedAnswer;
 
-    /// Begins a [step](crate::RequestContext::step) of the handler, which runs once this is done. Returns the earlier result if
-    /// the handler runs again and the step was done: then it does not run. `is_idempotent` says whether the step may run again
-    /// if it is not known how far it came. The key is the handler's own.
+    /// Begins a [step](crate::RequestContext::step) of the handler, which runs when this is done. If the handler runs again and
+    /// the step was done before, returns its earlier result; then the step does not run. `is_idempotent` tells whether the step
+    /// may run again if it was interrupted. The key is the handler's.
     ///
     /// # Errors
     /// The error that the handler gets; the step does not run then.
@@ -37,7 +37,7 @@ pub trait DetachedWork: Any + Send + Sync {
         Box::pin(ready(Ok(None)))
     }
 
-    /// Ends a step of the handler: with this result, or with `None` for a failure, after which the step may be tried again. The
+    /// Ends a step of the handler, with this result, or with `None` after a failure, so that the step may be retried. The
     /// handler continues when this is done.
     fn step_ended(&self, key: String, result: Option<Box<RawValue>>) -> DetachedStepEnd {
         let _ = (key, result);
@@ -45,16 +45,16 @@ pub trait DetachedWork: Any + Send + Sync {
     }
 }
 
-/// The answer to a question of detached work, once it is there.
+/// The future answer to a question of detached work.
 pub type DetachedAnswer = Pin<Box<dyn Future<Output = Result<Box<RawValue>>> + Send>>;
 
-/// The earlier result of a step of detached work, once it is known; `None` if the step is to run.
+/// The future of the earlier result of a step of detached work; `None` if the step must run.
 pub type DetachedStep = Pin<Box<dyn Future<Output = Result<Option<Box<RawValue>>>> + Send>>;
 
-/// The future of recording the end of a step of detached work.
+/// The future that records the end of a step of detached work.
 pub type DetachedStepEnd = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A report of progress of detached work.
+/// A progress report of detached work.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DetachedProgress {
@@ -88,7 +88,7 @@ impl Detached {
         self.work.get()
     }
 
-    /// Whether the progress of the handler is of use, even if its caller has not asked for it.
+    /// Whether the handler's progress is wanted, even if its caller has not asked for it.
     pub(crate) fn wants_progress(&self) -> bool {
         self.progress.is_some() || self.work.get().is_some()
     }

@@ -1,4 +1,4 @@
-//! Handlers, and the contexts and states that they are given.
+//! Handlers, and their contexts and shared states.
 
 pub(crate) mod context;
 pub(crate) mod detached;

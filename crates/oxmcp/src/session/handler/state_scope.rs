@@ -1,4 +1,4 @@
-//! Scope of a state, in which a server or a client is given handlers that share it.
+//! The scope in which a server or a client adds handlers that share a state.
 
 use crate::{
     debug::opaque_debug,
@@ -8,12 +8,12 @@ use crate::{
     },
 };
 
-/// A server or a client while handlers that share a state are added to it: the argument of the function that `Server::state`
-/// and `Client::state` take.
+/// Adds handlers with a shared state to a server or a client: the argument of the function that `Server::state` and
+/// `Client::state` take.
 ///
-/// Its methods are those of the [`Server`](crate::Server) or the [`Client`](crate::Client). A hook takes the state as its first
-/// argument. A feature is made of the state by a function, which an [attribute](macro@crate::tool) generates, or is given
-/// directly, with handlers made by [`with_state`](Self::with_state).
+/// It has the methods of the [`Server`](crate::Server) or the [`Client`](crate::Client). A hook takes the state as its first
+/// argument. Pass a feature as the function that an [attribute](macro@crate::tool) generates, which creates it from the state,
+/// or directly, with a handler made by [`with_state`](Self::with_state).
 pub struct StateScope<Role, State> {
     role: Role,
     state: State,
@@ -31,13 +31,13 @@ impl<Role, State> StateScope<Role, State> {
 }
 
 impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
-    /// A clone of the state.
+    /// Returns a clone of the state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state.clone()
     }
 
-    /// Makes a handler that calls `handler` with a clone of the state as its first argument, as [`with_state`] does.
+    /// Creates a handler that calls `handler` with a clone of the state as its first argument, like [`with_state`].
     pub fn with_state<Arguments, H>(
         &self,
         handler: H,
@@ -51,15 +51,15 @@ impl<Role, State: Clone + Send + Sync + 'static> StateScope<Role, State> {
     }
 }
 
-/// A feature that a [`StateScope`] can add: a `Feature` itself, or a function that makes one, of the state or without
-/// arguments, as the attributes generate it (`query::tool`).
+/// A feature that a [`StateScope`] can add: a `Feature` itself, or a function that returns one, with the state as argument or
+/// none, as the attributes generate (`query::tool`).
 ///
-/// You do not need to worry about `Marker`: it distinguishes the three.
+/// You can ignore `Marker`: it distinguishes the three.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` makes no `{Feature}` of a state that is a `{State}`",
-    label = "neither a `{Feature}` nor a function of `{State}` that returns one",
-    note = "give what an attribute makes of a function, as `query::tool`, whose one `#[state]` is a `{State}`",
-    note = "by hand the handler gets the state by `s.with_state(handler)`, and is `async fn({State}, Input) -> Output`"
+    message = "`{Self}` is not a `{Feature}` for the state `{State}`",
+    label = "neither a `{Feature}` nor a function from `{State}` to one",
+    note = "pass the function that an attribute generates, such as `query::tool`, whose only `#[state]` is a `{State}`",
+    note = "without an attribute, pass the state with `s.with_state(handler)`, where `handler` is `async fn({State}, Input) -> Output`"
 )]
 pub trait OfState<Feature, State, Marker> {
     /// Makes the feature.

@@ -11,17 +11,16 @@ use crate::{error::Error, session::connection::RequestContext};
 /// - `(RequestContext, Input)`,
 /// - `(RequestContext)` and `()`, if there is no input,
 ///
-/// that return a [`HandlerFuture`]. The permitted inputs and results depend on the kind of handler.
-/// You do not need to worry about `Arguments`: they are those of the function.
+/// that return a [`HandlerFuture`]. The permitted inputs and results depend on the kind of handler. You can ignore `Arguments`:
+/// they are those of the function.
 ///
-/// A shared state, such as a database, comes before these arguments, and is given by
-/// [`with_state`](crate::session::with_state). A closure can capture it as well; one handler serves all requests, so the
-/// closure clones it for each.
+/// Shared state, such as a database, comes before these arguments; pass it with [`with_state`](crate::session::with_state). A
+/// closure can also capture it. Because one handler serves all requests, the closure must clone it for each.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no handler",
+    message = "`{Self}` is not a handler",
     label = "not an async function of `(Input)` or `(RequestContext, Input)`",
-    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`; put all that there is to say into one `Input`",
-    note = "it is shared by all requests: a closure must be `Fn + Send + Sync + 'static`, so clone what it needs into the future"
+    note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`; put all arguments into one `Input`",
+    note = "all requests share the handler: a closure must be `Fn + Send + Sync + 'static`, so clone captured values into the future"
 )]
 pub trait Handler<Arguments>: Send + Sync + 'static {
     /// The return value of the function: a future, if the function is async.
@@ -59,7 +58,7 @@ impl<F: Fn(A, B) -> R + Send + Sync + 'static, A, B, R> Handler<(A, B)> for F {
     }
 }
 
-// With the state before the other two arguments; no kind of handler takes three arguments directly.
+// For the state before the other two arguments; no kind of handler takes three arguments directly.
 impl<F: Fn(A, B, C) -> R + Send + Sync + 'static, A, B, C, R> Handler<(A, B, C)> for F {
     type Returned = R;
 
@@ -73,11 +72,11 @@ impl<F: Fn(A, B, C) -> R + Send + Sync + 'static, A, B, C, R> Handler<(A, B, C)>
     message = "the first of a handler's two arguments must be `RequestContext`, not `{Self}`",
     label = "not a `RequestContext`",
     note = "a handler is `async fn(Input) -> Output` or `async fn(RequestContext, Input) -> Output`, in this order",
-    note = "`Input` is one type, for all that there is to say: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
-    note = "what handlers share comes before these, and is given by `Server::state(shared, |s| …)` as `s.with_state(handler)`, or by `oxmcp::with_state(shared, handler)`"
+    note = "`Input` is one type for all arguments: `#[derive(serde::Deserialize, oxmcp::JsonSchema)]`",
+    note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait HandlerContext: Sized + 'static {
-    /// Makes the argument of the context.
+    /// Creates the context argument.
     #[doc(hidden)]
     fn of(context: RequestContext) -> Self;
 }
@@ -96,7 +95,7 @@ impl HandlerContext for Arc<RequestContext> {
 
 /// The return value of an async function: any future.
 #[diagnostic::on_unimplemented(
-    message = "a handler must be async, and this one returns `{Self}`",
+    message = "a handler must be async, but this one returns `{Self}`",
     label = "not an async function",
     note = "write `async fn`, or a closure whose body is `async move {{ … }}`"
 )]

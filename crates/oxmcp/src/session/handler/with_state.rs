@@ -4,13 +4,13 @@ use std::marker::PhantomData;
 
 use crate::session::handler::traits::Handler;
 
-/// Makes a handler that is also given a shared state, such as a database: its first argument is a clone of `state`.
+/// Creates a handler with shared state, such as a database: its first argument is a clone of `state`.
 ///
-/// If many handlers share a state, [`Server::state`](crate::Server::state) gives it to all of them.
+/// If many handlers share a state, [`Server::state`](crate::Server::state) passes it to all of them.
 ///
-/// The returned handler takes the arguments of `handler` without the first, and can be used wherever a [`Handler`] can: in
-/// tools, prompts, resources, resource templates, completers, extensions, and for a client's answers. The state is cloned for
-/// each call: usually it is an [`Arc`](std::sync::Arc), or a struct of `Arc`s.
+/// The returned handler takes the arguments of `handler` without the first, and works wherever a [`Handler`] does: in tools,
+/// prompts, resources, resource templates, completers, extensions, and for a client's answers. The state is cloned for each
+/// call. Usually it is an [`Arc`](std::sync::Arc), or a struct of `Arc`s.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -25,13 +25,13 @@ use crate::session::handler::traits::Handler;
 ///
 /// async fn add(notes: Arc<Notes>, cx: RequestContext, Title { title }: Title) -> usize {
 ///     cx.progress(1).message("a note").await;
-///     let mut notes = notes.0.lock().expect("nobody panics");
+///     let mut notes = notes.0.lock().expect("not poisoned");
 ///     notes.push(title);
 ///     notes.len()
 /// }
 ///
 /// async fn read(notes: Arc<Notes>, Title { title }: Title) -> Option<String> {
-///     let notes = notes.0.lock().expect("nobody panics");
+///     let notes = notes.0.lock().expect("not poisoned");
 ///     notes.contains(&title).then(|| format!("the note {title}"))
 /// }
 ///
@@ -42,9 +42,9 @@ use crate::session::handler::traits::Handler;
 /// # let _ = server;
 /// ```
 ///
-/// A method works as well, since its `self` is its first argument: `with_state(notes, Notes::read)`. The arguments of a closure
-/// need their types. Functions that take a plain function and no [`Handler`], such as [`Tool::dynamic`](crate::Tool::dynamic)
-/// and middleware, are given closures that capture the state.
+/// A method works as well, because `self` is its first argument: `with_state(notes, Notes::read)`. The arguments of a closure
+/// need type annotations. For functions that take a plain function instead of a [`Handler`], such as
+/// [`Tool::dynamic`](crate::Tool::dynamic) and middleware, use closures that capture the state.
 pub fn with_state<State, Arguments, H>(
     state: State,
     handler: H,
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// The arguments of a [`Handler`] that takes a state first; the others depend on the kind of handler.
+/// The arguments of a [`Handler`] with state: the state, then the arguments of the kind of handler.
 #[diagnostic::on_unimplemented(
     message = "a handler with state cannot take `{Self}`",
     label = "not `(State)`, `(State, Input)` or `(State, RequestContext, Input)`",
@@ -105,13 +105,13 @@ impl<S: 'static, A: 'static, B: 'static> StateArguments for (S, A, B) {
     }
 }
 
-/// A value that can be given to handlers that take a `State` first: a state that can be cloned.
+/// A value that can be passed to handlers that take a `State` first: a state that can be cloned.
 #[diagnostic::on_unimplemented(
-    message = "a handler that takes `{State}` first cannot be given a clone of `{Self}`",
-    label = "cloning it gives no `{State}`",
+    message = "the handler's state `{State}` cannot be cloned from `{Self}`",
+    label = "cloning it does not give a `{State}`",
     note = "a handler with state is `async fn(State, Input) -> Output` or `async fn(State, RequestContext, Input) -> Output`, in this order",
-    note = "the state is cloned for each call, on any thread: what cannot be cloned goes into an `Arc`, which the handler takes then",
-    note = "a method takes `self: Arc<Self>`, or `self` where that is cloned: what `&self` borrows would not live as long as the call"
+    note = "the state is cloned for each call, on any thread: if it is not `Clone`, put it into an `Arc`, and let the handler take the `Arc`",
+    note = "a method must take `self: Arc<Self>`, or `self` if the type is `Clone`: a borrowed `&self` does not live as long as the call"
 )]
 pub trait SharedAs<State>: Send + Sync + 'static {
     /// Returns the state for one call.
@@ -126,8 +126,8 @@ impl<State: Clone + Send + Sync + 'static> SharedAs<State> for State {
     }
 }
 
-/// A state that no handler takes. Since every type implements `SharedAs` for it, in two forms, the compiler infers the
-/// handler's first argument before it rejects the state: otherwise it would report two types that differ, without mentioning
+/// A state that no handler takes. Every type implements `SharedAs` for it, in two forms, so that the compiler infers the
+/// handler's first argument before it rejects the state. Otherwise it would report two different types, without mentioning
 /// handlers.
 #[doc(hidden)]
 #[expect(unnameable_types, reason = "only implementations mention it")]

@@ -1,4 +1,4 @@
-//! Backlog of messages that arrived while too much was unsent, or while the connection was held, and wait to be taken.
+//! The backlog: messages that arrived while too much was unsent or the connection was held.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,15 +16,14 @@ use crate::{
 
 /// The approximate memory of an entry in addition to its bytes and its requests, in bytes.
 const OVERHEAD: usize = 160;
-/// The approximate memory for finding a request by its id, in addition to its bytes.
+/// The approximate memory of an index entry for a request ID, in addition to its bytes.
 const INDEXED: usize = 96;
 
 /// Messages that will be answered, in the order of arrival.
 ///
-/// The backlog prevents a deadlock of two peers that flood each other: neither would read the answers of the other while it
-/// stopped reading. So answers, cancellations and notifications overtake the requests that have to wait. Only a notification
-/// that arrived while the connection was held is kept, and with it the notifications that follow until it is taken, so that
-/// they keep their order.
+/// The backlog prevents a deadlock of two peers that flood each other and both stop reading: neither would read the other's
+/// responses. So responses, cancellations and notifications overtake waiting requests. Only a notification that arrived while
+/// the connection was held waits, and with it the notifications that follow, so that they keep their order.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     /// The entries by their numbers, which count up.
@@ -38,7 +37,7 @@ pub(crate) struct Backlog {
     limit: usize,
     /// The maximum number of messages in a batch.
     max_batch: usize,
-    /// Whether an `initialize` was let through already.
+    /// Whether an `initialize` has already passed.
     opened: bool,
 }
 
@@ -47,7 +46,7 @@ struct Entry {
     message: Message,
     /// The sender, if the transport knows the sender of each message.
     sender: Option<Principal>,
-    /// The ids of the requests in the message.
+    /// The IDs of the requests in the message.
     ids: Vec<RequestId>,
 }
 
@@ -57,7 +56,7 @@ enum Message {
     Single(Vec<u8>),
     Batch {
         bytes: Vec<u8>,
-        /// The requests in the batch that were cancelled and must not be begun.
+        /// The requests in the batch that were cancelled and must not start.
         cancelled: Vec<RequestId>,
     },
 }
@@ -100,9 +99,9 @@ impl Backlog {
         self.bytes > self.limit
     }
 
-    /// Keeps a message that will be answered. Returns `false` for a message that can be taken at once. While the connection is
-    /// `held`, the current work decides how all other messages are to be understood, and only messages about this side's own
-    /// calls are taken.
+    /// Keeps a message that will be answered. Returns `false` for a message that can be handled at once. While the connection
+    /// is `held`, the current work decides how other messages are understood, and only messages about this side's own calls are
+    /// handled.
     pub(crate) fn keep(&mut self, frame: &Frame<'_>, held: bool) -> bool {
         let (bytes, sender) = match (frame.message(), frame) {
             (Some(message), _) => message,
@@ -131,7 +130,7 @@ impl Backlog {
                 self.last_notification = self.last + 1;
                 None
             }
-            // Its answer is small, and the next messages rely on it. Clients send it once; a flood of it must wait like other
+            // Its response is small, and the next messages rely on it. Clients send it once; a flood of it must wait like other
             // requests.
             Ok(Envelope::Request(it)) if it.method == "initialize" && !self.opened && !held => {
                 self.opened = true;
@@ -151,7 +150,7 @@ impl Backlog {
         oldest.is_some_and(|(number, _)| *number <= self.last_notification)
     }
 
-    /// Runs `take` on the oldest message, with the ids of its cancelled requests.
+    /// Runs `take` on the oldest message, with the IDs of its cancelled requests.
     pub(crate) fn pop(&mut self, take: impl FnOnce(Frame<'_>, &[RequestId])) {
         let Some((number, entry)) = self.entries.pop_first() else {
             return;
@@ -184,7 +183,7 @@ impl Backlog {
         };
         self.bytes += entry.size();
         for id in &entry.ids {
-            // If two requests have the same id, which is an error, the id stands for the older.
+            // If two requests have the same ID, which is an error, the ID stands for the older.
             self.requests.entry(id.clone()).or_insert(self.last);
         }
         self.entries.insert(self.last, entry);
@@ -197,7 +196,7 @@ impl Backlog {
         }
     }
 
-    /// Removes a request that is cancelled before it was begun. Returns `false` if it is not in the backlog.
+    /// Removes a request that is cancelled before it starts. Returns `false` if it is not in the backlog.
     fn cancel(&mut self, params: Option<&str>) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -208,7 +207,7 @@ impl Backlog {
         let Some(Cancelled { request_id }) = cancelled else {
             return false;
         };
-        // Some peers name a number as text.
+        // Some peers send a number as text.
         let known = [Some(request_id.clone()), request_id.respelled()];
         let mut known = known.into_iter().flatten();
         let Some((request_id, number)) =
@@ -219,7 +218,7 @@ impl Backlog {
         if let Some(entry) = self.entries.get_mut(&number)
             && let Message::Batch { cancelled, .. } = &mut entry.message
         {
-            // The other requests of the batch are begun when it is popped.
+            // The other requests of the batch start when it is popped.
             cancelled.push(request_id);
         } else if let Some(entry) = self.entries.remove(&number) {
             self.bytes -= entry.size();
@@ -228,7 +227,7 @@ impl Backlog {
     }
 }
 
-/// The ids of the requests in a batch, if it has no more than `limit` messages: it is refused as a whole otherwise.
+/// The IDs of the requests in a batch, if it has at most `limit` messages: otherwise it is rejected as a whole.
 fn requests(batch: &[u8], limit: usize) -> Vec<RequestId> {
     let mut messages = parse_batch(batch, limit).unwrap_or_default();
     if messages.len() > limit {
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_request_is_not_popped_and_takes_no_memory() {
+    fn cancelled_request_is_not_popped_and_frees_memory() {
         let mut backlog = backlog();
         for id in ["1", "\"a\"", "2"] {
             assert!(keep(&mut backlog, &request(id)));
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_popped_with_its_cancelled_requests() {
+    fn batch_is_popped_with_its_cancelled_requests() {
         let mut backlog = backlog();
         let notification = r#"{"jsonrpc":"2.0","method":"n"}"#;
         let batch = format!(" [{},{notification},5,{}]", request("1"), request("2"));
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_popped_with_its_sender() {
+    fn message_is_popped_with_its_sender() {
         let mut backlog = backlog();
         let ann = Principal::new("ann");
         for message in [request("1"), format!("[{}]", request("2"))] {
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_is_refused_as_a_whole_has_no_requests() {
+    fn refused_batch_has_no_requests() {
         let five = vec![request("1"); 5].join(",");
         for batch in [format!("[{five}]"), format!("[{}", request("1"))] {
             let mut backlog = backlog();
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_does_not_overtake_one_that_was_held() {
+    fn notification_does_not_overtake_a_held_one() {
         let mut backlog = backlog();
         let notification = |method: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
         let held = notification("held");
@@ -355,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_long_is_answered_in_its_turn() {
+    fn oversized_message_is_answered_in_its_turn() {
         let mut backlog = backlog();
         assert!(keep(&mut backlog, &request("1")));
         let beginning = b"{";
@@ -366,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_with_one_id_the_oldest_is_cancelled() {
+    fn oldest_request_with_the_id_is_cancelled() {
         let mut backlog = backlog();
         let spaced = |spaces| " ".repeat(spaces) + &request("1");
         for spaces in 0..2 {
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_initialize_waits_for_what_holds_the_connection() {
+    fn initialize_waits_for_the_held_connection() {
         let initialize = br#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
         for (held, is_kept) in [(true, true), (false, false), (false, true)] {
             let mut backlog = backlog();
@@ -394,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_full_beyond_its_limit() {
+    fn backlog_is_full_beyond_its_limit() {
         let one = OVERHEAD + INDEXED + request("1").len();
         let mut backlog = Backlog::new(2 * one, 4);
         for id in ["1", "2"] {

@@ -1,4 +1,4 @@
-//! Batch of messages, which only revision 2025-03-26 has, and the answers to it.
+//! Batches of messages, only in revision 2025-03-26, and the responses to them.
 
 use std::{fmt, mem};
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::sync::Mutex;
 
-/// The answers to a batch, which are sent together as one array.
+/// The responses to a batch, which are sent together as one array.
 /// See [batching](https://modelcontextprotocol.io/specification/2025-03-26/basic#batching).
 #[derive(Debug)]
 pub(crate) struct Batch(Mutex<State>);
@@ -16,7 +16,7 @@ pub(crate) struct Batch(Mutex<State>);
 struct State {
     /// The number of answers that are still missing.
     missing: usize,
-    /// The answers so far, each without its line break, as the beginning of the array.
+    /// The responses so far, without their line breaks, as the beginning of the array.
     answers: Vec<u8>,
 }
 
@@ -28,8 +28,8 @@ impl Batch {
         }))
     }
 
-    /// Adds an answer, or records with `None` that a request gets no answer. Returns the whole array after the last one, or an
-    /// empty `Vec` if there is no answer at all.
+    /// Adds a response, or records with `None` that a request gets none. Returns the whole array after the last one, or an
+    /// empty `Vec` if there are no responses.
     pub(crate) fn answered(&self, answer: Option<&[u8]>) -> Option<Vec<u8>> {
         let mut state = self.0.lock();
         if let Some(answer) = answer {
@@ -51,7 +51,7 @@ impl Batch {
     }
 }
 
-/// Parses the elements of a batch: at most `limit` and one are kept, however many there are.
+/// Parses the elements of a batch, and keeps at most `limit + 1` of them.
 pub(in crate::session) fn parse_batch(
     bytes: &[u8],
     limit: usize,
@@ -62,7 +62,7 @@ pub(in crate::session) fn parse_batch(
         type Value = Vec<&'de RawValue>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a batch, which is an array")
+            f.write_str("a batch (an array)")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_leave_together() {
+    fn batch_answers_are_sent_together() {
         let batch = Batch::new(3);
         assert_eq!(batch.answered(Some(b"{\"id\":1}\n")), None);
         assert_eq!(batch.answered(None), None);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_whose_calls_were_all_cancelled_has_no_answer() {
+    fn fully_cancelled_batch_has_no_answer() {
         assert_eq!(Batch::new(1).answered(None), Some(Vec::new()));
     }
 }

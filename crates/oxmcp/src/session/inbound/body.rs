@@ -1,4 +1,4 @@
-//! The result of a request, before it is serialized.
+//! The result of a request, before serialization.
 
 use std::{fmt, ops::Deref, sync::Arc};
 
@@ -10,12 +10,12 @@ use oxmcp_protocol::{
 
 use crate::error::Result;
 
-/// A result that is to be sent.
+/// A result to be sent.
 #[derive(Debug)]
 pub(crate) enum Body {
     /// Serialized JSON.
     Json(Box<str>),
-    /// Serialized JSON that all requests for it share: a list that did not change.
+    /// Serialized JSON that is shared by all requests for it: an unchanged list.
     Shared(Line),
     /// The result of a tool, which is serialized straight into the outbox.
     Tool(CallToolResult),
@@ -23,7 +23,7 @@ pub(crate) enum Body {
     Other(Box<dyn Encode>),
 }
 
-/// JSON in one line, in which line breaks need not be searched for again.
+/// JSON in one line, which need not be searched for line breaks again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line(Arc<str>);
 
@@ -87,8 +87,7 @@ impl Body {
         match self {
             Self::Json(json) => out.extend_from_slice(json.as_bytes()),
             Self::Shared(json) => {
-                // With room for the end of the message, for which the buffer would otherwise grow to twice the length of a long
-                // list.
+                // With space for the end of the message, for which the buffer would otherwise double after a long list.
                 out.reserve(json.len() + "}\n".len());
                 out.extend_from_slice(json.as_bytes());
             }
@@ -98,7 +97,7 @@ impl Body {
         Ok(())
     }
 
-    /// Returns the result as JSON in a buffer of its own.
+    /// Returns the result as JSON in a new buffer.
     pub(crate) fn into_json(
         self,
         revision: Revision,
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_no_line_breaks() {
+    fn line_has_no_line_breaks() {
         let line = |json: &str| Line::from(Box::from(json));
         assert_eq!(*line("{\n\r\"a\\n\": 1}"), *"{  \"a\\n\": 1}");
         assert_eq!(*line("[]"), *"[]");

@@ -18,15 +18,15 @@ use crate::{
     sync::Mutex,
 };
 
-/// The requests that are being served, by id, each with its context `C`, whose latch cancels it. Requests that a handler
-/// answers at once are not entered.
+/// The requests that are being served, by ID, each with its context `C`, whose latch cancels it. Requests that are answered at
+/// once are not entered.
 #[derive(Debug)]
 pub(crate) struct InFlight<C> {
     state: Mutex<State<C>>,
     limit: usize,
-    /// Set once no new request may be begun.
+    /// Set once no new request may start.
     draining: Latch,
-    /// Notified when the last request has left while that is awaited.
+    /// Notified when the last request leaves, if that is awaited.
     emptied: Notify,
     /// Set once [`settled`](Self::settled) or [`works_ended`](Self::works_ended) was called.
     is_awaited: AtomicBool,
@@ -35,9 +35,9 @@ pub(crate) struct InFlight<C> {
 #[derive(Debug)]
 struct State<C> {
     served: HashMap<RequestId, Arc<C>>,
-    /// The number of requests that are idle: they only wait for an event.
+    /// The number of idle requests, which only wait for an event.
     idle: usize,
-    /// The number of requests whose work has not ended. Those that were answered when the session ended are among them.
+    /// The number of requests whose work has not ended, including those that were answered when the session ended.
     running: usize,
 }
 
@@ -57,14 +57,14 @@ impl<C: AsRef<Latch>> InFlight<C> {
         }
     }
 
-    /// Checks whether a request with this id may be begun now. A ping has room beyond the limit for other requests: it checks
-    /// whether this side is alive, and is answered at once, unless middleware delays it.
+    /// Checks whether a request with this ID may start now. A ping may exceed the limit: it checks whether this side is alive,
+    /// and is answered at once, unless middleware delays it.
     ///
     /// # Errors
-    /// If the id is in use, the limit is reached, or the session ends.
+    /// If the ID is in use, the limit is reached, or the session is closing.
     pub(crate) fn admit(&self, id: &RequestId, method: &str) -> Result<()> {
         if self.draining.is_set() && method != "ping" {
-            let error = Error::internal("the session is being closed; nothing new is begun");
+            let error = Error::internal("the session is closing and accepts no new requests");
             return Err(error.with_data(json!({"reason": "closing"})));
         }
         let state = self.state.lock();
@@ -76,7 +76,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         let spare = if method == "ping" { limit } else { 0 };
         if taken >= limit.saturating_add(spare) {
             let error = Error::internal(format!(
-                "too many requests in flight: the limit is {limit}; wait for answers before you send more"
+                "too many requests in flight: the limit is {limit}; wait for responses before sending more"
             ));
             return Err(error.with_data(json!({"reason": "busy", "limit": limit})));
         }
@@ -86,7 +86,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
     /// Enters a request that is not answered at once.
     ///
     /// # Errors
-    /// If its id is in use meanwhile: over HTTP, two requests may have been admitted at once.
+    /// If its ID is in use meanwhile: over HTTP, two requests may have been admitted concurrently.
     pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
         let mut state = self.state.lock();
         match state.served.entry(id.clone()) {
@@ -97,7 +97,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         Ok(())
     }
 
-    /// Removes a request whose work has ended, and which is answered now or will not be answered.
+    /// Removes a request whose work has ended, and that is answered now or never.
     pub(crate) fn leave(&self, id: &RequestId) {
         let mut state = self.state.lock();
         state.served.remove(id);
@@ -107,7 +107,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         }
     }
 
-    /// Cancels a request: no answer is sent from now on. Returns `false` if there is no such request.
+    /// Cancels a request: no response is sent from now on. Returns `false` if there is no such request.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.state.lock().served.get(id).cloned();
         cancelled.is_some_and(|context| {
@@ -116,7 +116,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         })
     }
 
-    /// Whether a request with this id is being served.
+    /// Whether a request with this ID is being served.
     #[cfg(feature = "http-server")]
     pub(crate) fn has(&self, id: &RequestId) -> bool {
         self.state.lock().served.contains_key(id)
@@ -135,7 +135,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         state.served.drain().map(|(_, context)| context).collect()
     }
 
-    /// Marks one of the requests as idle until the returned guard is dropped: it does not count in the limit.
+    /// Marks one of the requests as idle until the returned guard is dropped: it does not count toward the limit.
     pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
         self.state.lock().idle += 1;
         IdleWait(self)
@@ -150,7 +150,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         self.draining.is_set()
     }
 
-    /// Waits until new requests are refused: idle requests must end then, or they would delay the shutdown. Cancel safe.
+    /// Waits until new requests are refused. Idle requests must then end, or they would delay the shutdown. Cancel safe.
     pub(crate) async fn drained(&self) {
         self.draining.wait().await;
     }
@@ -165,7 +165,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
         self.state.lock().running > 0
     }
 
-    /// Waits until the work of all requests has ended, also of those that were taken. Cancel safe.
+    /// Waits until the work of all requests has ended, including those that were taken. Cancel safe.
     #[cfg(feature = "server")]
     pub(crate) async fn works_ended(&self) {
         self.is_awaited.store(true, Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
     /// Waits until no request is being served. Cancel safe.
     #[cfg(feature = "http-server")]
     pub(crate) async fn settled(&self) {
-        // The lock of the table orders this before the end of all requests that it still has.
+        // The lock of the table orders this before the end of all requests in it.
         self.is_awaited.store(true, Ordering::Relaxed);
         loop {
             let emptied = self.emptied.notified();
@@ -195,7 +195,7 @@ impl<C: AsRef<Latch>> InFlight<C> {
 
 fn in_use(id: &RequestId) -> Error {
     Error::invalid_request(format!(
-        "request id {id} is in use by a request that has not been answered yet"
+        "duplicate request ID {id}: a request with this ID is in flight"
     ))
 }
 
@@ -224,7 +224,7 @@ mod tests {
 
     #[cfg(feature = "http-server")]
     #[test]
-    fn the_last_that_leaves_wakes_who_waits_for_it() {
+    fn last_request_to_leave_wakes_the_waiter() {
         use futures_util::FutureExt;
 
         let in_flight = InFlight::new(4);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_requests_and_for_pings_beside_them() {
+    fn requests_and_pings_have_separate_limits() {
         let in_flight = InFlight::new(2);
         let may = |method| in_flight.admit(&RequestId::from(0), method).is_ok();
         let enter = |id: i64| in_flight.enter(&id.into(), &Arc::new(Context::default()));
@@ -262,16 +262,16 @@ mod tests {
     }
 
     #[test]
-    fn pings_alone_are_answered_while_a_session_ends() {
+    fn only_pings_are_answered_while_session_ends() {
         let in_flight = InFlight::<Context>::new(2);
         in_flight.refuse_new();
         let error = in_flight.admit(&1.into(), "x").unwrap_err();
-        assert!(error.message().contains("being closed"), "{error}");
+        assert!(error.message().contains("closing"), "{error}");
         in_flight.admit(&1.into(), "ping").unwrap();
     }
 
     #[test]
-    fn of_two_requests_with_one_id_the_first_goes_on() {
+    fn first_request_with_an_id_continues() {
         let in_flight = InFlight::new(4);
         let id = RequestId::from(1);
         let [first, second] = [(); 2].map(|()| Arc::new(Context::default()));

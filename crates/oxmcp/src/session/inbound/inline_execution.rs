@@ -1,4 +1,4 @@
-//! Adaptive inline execution: handlers that are known to be quick run on the connection's own task.
+//! Adaptive inline execution: handlers that are known to be quick run on the connection's task.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -7,21 +7,20 @@ use std::{
 
 /// The longest first poll that counts as quick. A longer one would delay the other messages of the connection.
 const QUICK: Duration = Duration::from_micros(500);
-/// The number of quick first polls in a row after which a handler runs inline. A single one may be chance.
+/// The number of quick first polls in a row after which a handler runs inline. A single one may be luck.
 const AT_FIRST: u32 = 2;
-/// The number required after a slow poll, so that a handler that is slow now and then costs little.
+/// The number required after a slow poll, so that an occasionally slow handler costs little.
 const AFTER_SLOW: u32 = 50;
-/// After an inline poll longer than this, the handler never runs inline again, since it has delayed the connection. A slow poll
-/// on a task of its own does not count, as it delays nothing, and the first call is often the one that opens a file or fills a
-/// cache.
+/// After an inline poll longer than this, the handler never runs inline again, because it delayed the connection. A slow poll
+/// on a separate task does not count: it delays nothing, and the first call often opens a file or fills a cache.
 const FAR_TOO_SLOW: Duration = Duration::from_millis(10);
 /// The value of `required` for handlers that never run inline.
 const NEVER: u32 = u32::MAX;
 
 /// The decision whether a handler runs inline, based on the durations of its first polls so far.
 ///
-/// A handler that is ready at once needs no task of its own, which saves most of the cost of a call. A handler that computes
-/// for long would delay every other message of the connection, so it gets a task. The two cannot be distinguished beforehand.
+/// A handler that is ready at once needs no separate task, which saves most of the cost of a call. A handler that computes for
+/// long would delay every other message of the connection, so it gets a task. The two cannot be distinguished in advance.
 #[derive(Debug)]
 pub(crate) struct InlineExecution {
     /// The number of quick polls in a row that are still required.
@@ -33,7 +32,7 @@ impl InlineExecution {
         Self::after(AT_FIRST)
     }
 
-    /// The state of a handler that always gets a task of its own.
+    /// The state of a handler that always gets a separate task.
     pub(crate) fn never() -> Self {
         Self::after(NEVER)
     }
@@ -84,21 +83,21 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_that_was_slow_on_its_own_task_can_run_inline_later() {
+    fn once_slow_handler_can_run_inline_later() {
         let inline = InlineExecution::new();
         inline.record(FAR_TOO_SLOW * 2);
         earn(&inline, AFTER_SLOW, Duration::ZERO);
     }
 
     #[test]
-    fn inline_execution_is_allowed_and_taken_back() {
+    fn inline_execution_is_granted_and_revoked() {
         let inline = allowed();
         inline.record(QUICK * 2);
         earn(&inline, AFTER_SLOW, Duration::ZERO);
     }
 
     #[test]
-    fn a_handler_that_is_far_too_slow_never_runs_inline_again() {
+    fn far_too_slow_handler_never_runs_inline_again() {
         let inline = allowed();
         inline.record(FAR_TOO_SLOW * 2);
         for _ in 0..10 * AFTER_SLOW {

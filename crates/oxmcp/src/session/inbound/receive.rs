@@ -1,5 +1,4 @@
-//! Reception of messages: each is parsed and passed to the call that it answers, to the request that it concerns, or to the
-//! role.
+//! Receiving messages: each is parsed and passed to the call that it answers, to the request that it concerns, or to the role.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,11 +28,11 @@ use crate::{
     transport::{principal::Principal, traits::Frame},
 };
 
-/// How long a request waits for its own answer after an error without an id that may belong to it or to a notification.
+/// The time that a call waits for its own response after an error without an ID, which may belong to it or to a notification.
 const ERROR_GRACE: Duration = Duration::from_secs(5);
 
 impl Connection {
-    /// Removes the byte order mark that some peers put in front of each message. A second mark is an error.
+    /// Removes the byte order mark that some peers put before each message. A second mark is an error.
     pub(in crate::session) fn without_byte_order_mark<'a>(&self, frame: Frame<'a>) -> Frame<'a> {
         let is_usual = |bytes: &[u8]| bytes.first() == Some(&b'{');
         match frame.message() {
@@ -45,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// Whether a leniency is tolerated, which is logged then.
+    /// Whether a leniency is tolerated. If so, it is logged.
     pub(crate) fn tolerates(&self, leniency: Leniency) -> bool {
         let role = self.role();
         let deviation = Tolerated::new(leniency, "");
@@ -53,7 +52,7 @@ impl Connection {
             .tolerate(role.peer_name().as_deref(), "", deviation)
     }
 
-    /// Takes a frame that has arrived.
+    /// Handles a frame that has arrived.
     pub(crate) fn take(self: &Arc<Self>, frame: Frame<'_>) {
         match frame {
             Frame::TooLong { beginning } => self.take_too_long(beginning),
@@ -64,7 +63,7 @@ impl Connection {
                     .as_number()
                     .map(|own| self.calls().answer(own, Err(error)));
                 if !matches!(known, Some(Ok(()))) {
-                    tracing::debug!(id = %Logged(&id), "the failure of an unknown call was ignored");
+                    tracing::debug!(id = %Logged(&id), "ignoring the failure of an unknown call");
                 }
             }
         }
@@ -80,10 +79,9 @@ impl Connection {
 
     fn take_too_long(&self, beginning: &[u8]) {
         let limit = self.limits.max_message_bytes;
-        let why =
-            format!("the message is longer than {limit} bytes, which is the limit; it was skipped");
+        let why = format!("message skipped: it exceeds the limit of {limit} bytes");
         for id in answered_ids(beginning).filter_map(|id| id.own_number()) {
-            // An unknown id is ignored: its caller no longer waits.
+            // An unknown ID is ignored: its caller no longer waits.
             let _ = self.calls().answer(id, Err(Error::limit(why.clone())));
         }
         self.refuse(ErrorObject::new(ErrorCode::PARSE_ERROR, why));
@@ -97,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Takes a message that could not be read strictly: as the message that was meant, or as malformed.
+    /// Handles a message that could not be read strictly: as the intended message, or as malformed.
     #[cold]
     fn take_odd(
         self: &Arc<Self>,
@@ -116,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Takes a batch, except the requests in it that were cancelled before its turn came.
+    /// Handles a batch, except the requests in it that were cancelled while it waited.
     pub(in crate::session) fn take_batch(
         self: &Arc<Self>,
         bytes: &[u8],
@@ -128,7 +126,7 @@ impl Connection {
                 bytes,
                 ErrorObject::new(
                     ErrorCode::INVALID_REQUEST,
-                    "batches exist in revision 2025-03-26 only; send one message at a time",
+                    "unsupported batch: only revision 2025-03-26 has batches; send one message at a time",
                 ),
             );
         }
@@ -145,7 +143,7 @@ impl Connection {
                 bytes,
                 ErrorObject::new(
                     ErrorCode::INVALID_REQUEST,
-                    format!("a batch holds 1 to {limit} messages"),
+                    format!("invalid batch: expected 1 to {limit} messages"),
                 ),
             );
         }
@@ -172,7 +170,7 @@ impl Connection {
         let answers = parsed.iter().filter(|(it, _)| is_answered(it, side));
         let answers = answers.count();
         if answers == 0 {
-            // Over HTTP, the stream of the answers must not wait for any.
+            // Over HTTP, the stream must not wait for responses.
             self.outbox.append_inline(|_| ());
         }
         let batch = Arc::new(Batch::new(answers));
@@ -186,7 +184,7 @@ impl Connection {
         }
     }
 
-    /// Takes a single message that has been parsed already.
+    /// Handles a single message that was already parsed.
     #[cfg(feature = "http-server")]
     pub(crate) fn take_envelope(self: &Arc<Self>, envelope: Envelope<'_, RequestParams<'_>>) {
         self.dispatch(envelope, None, None);
@@ -223,7 +221,8 @@ impl Connection {
         }
     }
 
-    /// Takes a notification: cancellation and progress concern the calls in flight, in every role; the role takes the others.
+    /// Handles a notification. Cancellation and progress concern the calls in flight, in every role; the role handles the
+    /// others.
     fn take_notification(
         self: &Arc<Self>,
         notification: RawNotification<'_, RequestParams<'_>>,
@@ -238,19 +237,19 @@ impl Connection {
                 }) => {
                     let cancel =
                         |id: &RequestId| self.in_flight().cancel(id) || self.role().ended(self, id);
-                    // Some peers name a number as text.
+                    // Some peers send a number as text.
                     let known = cancel(&id) || id.respelled().is_some_and(|id| cancel(&id));
                     let reason = reason.map(|reason| display(Logged(reason)));
-                    tracing::debug!(id = %Logged(&id), reason, known, "the peer cancelled a request");
+                    tracing::debug!(id = %Logged(&id), reason, known, "peer cancelled a request");
                 }
-                _ => tracing::debug!("a cancellation that names no request was ignored"),
+                _ => tracing::debug!("ignoring a cancellation without a request ID"),
             },
             "notifications/progress" => {
                 let known = self
                     .decode::<ProgressParams>(&notification)
                     .is_some_and(|params| self.calls().progress(params));
                 if !known {
-                    tracing::debug!("progress for an unknown call was ignored");
+                    tracing::debug!("ignoring progress of an unknown call");
                 }
             }
             _ => self.role().notification(self, notification, sender),
@@ -265,8 +264,8 @@ impl Connection {
             .ok()
     }
 
-    /// Gives an answer to its call, after the handlers of earlier notifications have begun, so that the caller sees what they
-    /// have recorded.
+    /// Passes a response to its call, after the handlers of earlier notifications have begun, so that the caller sees their
+    /// effects.
     fn answer_in_order(self: &Arc<Self>, id: i64, answer: Answer) -> Result<(), Answer> {
         let Some(queue) = self.awaited_notifications() else {
             return self.calls().answer(id, answer);
@@ -290,7 +289,7 @@ impl Connection {
             })
             .map_err(Error::from);
         let Some(id) = id else {
-            // The message is no response if it has neither an id nor an error.
+            // Without an ID and an error, the message is not a response.
             return self.take_error_without_id(answer.err());
         };
         let own = id.own_number();
@@ -304,12 +303,12 @@ impl Connection {
         };
         if let Some(answer) = ignored {
             let error = answer.err().map(|error| display(Logged(error)));
-            tracing::debug!(id = %Logged(&id), error, "a response to no call that waits was ignored");
+            tracing::debug!(id = %Logged(&id), error, "ignoring a response to an unknown call");
         }
     }
 
-    /// Takes an error that does not say which request it answers. It answers the only request in flight, unless it may be the
-    /// response to a notification, which some servers send.
+    /// Handles an error without a request ID. It answers the only request in flight, unless it may be a response to a
+    /// notification, which some servers send.
     fn take_error_without_id(self: &Arc<Self>, error: Option<Error>) {
         let Some(error) = error else { return };
         tracing::warn!(error = %Logged(&error), "received an error without a request ID");
@@ -334,8 +333,8 @@ impl Connection {
         }
     }
 
-    /// Takes a malformed message. A server answers with the error, and a client does so for a malformed request. A client
-    /// cannot repair a server that sends other malformed messages: it keeps the first one for diagnosis.
+    /// Handles a malformed message. A server responds with the error, and so does a client to a malformed request. Of other
+    /// malformed messages, a client keeps the first one for diagnosis.
     fn take_malformed(&self, malformed: Malformed, bytes: &[u8], batch: Option<&Arc<Batch>>) {
         let side = self.role().side();
         let is_refused = is_refused(&malformed, side);
@@ -344,10 +343,10 @@ impl Connection {
         } = malformed;
         let is_client = side == Side::Client;
         if is_client {
-            tracing::warn!(error = %Logged(&error.message), "the server sent something that is no message");
+            tracing::warn!(error = %Logged(&error.message), "received an invalid message from the server");
             self.heard_noise(bytes);
         }
-        // A malformed answer is still the answer: its caller must not wait for another.
+        // A malformed response is still the response: its caller must not wait for another.
         if let Some(id) = &answers {
             self.fail_answered(id, &error);
         }
@@ -358,13 +357,13 @@ impl Connection {
 
     fn fail_answered(&self, id: &RequestId, error: &ErrorObject) {
         if let Some(id) = id.own_number() {
-            let error = Error::decode(format!("the answer is malformed: {}", error.message));
-            // An unknown id is ignored: its caller no longer waits.
+            let error = Error::decode(format!("malformed response: {}", error.message));
+            // An unknown ID is ignored: its caller no longer waits.
             let _ = self.calls().answer(id, Err(error));
         }
     }
 
-    /// Refuses a batch, and fails the calls whose answers are in it.
+    /// Rejects a batch, and fails the calls whose responses are in it.
     fn refuse_batch(&self, bytes: &[u8], error: ErrorObject) {
         for id in answered_ids(bytes) {
             self.fail_answered(&id, &error);
@@ -372,15 +371,15 @@ impl Connection {
         self.refuse(error);
     }
 
-    /// Refuses a message without an id.
+    /// Rejects a message without an ID.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the refused message ends here"
     )]
     fn refuse(&self, error: ErrorObject) {
         if self.role().side() == Side::Client {
-            // A server cannot process an error without an id.
-            tracing::warn!(error = %Logged(&error.message), "the server sent something that cannot be taken");
+            // A server cannot process an error without an ID.
+            tracing::warn!(error = %Logged(&error.message), "rejected a message from the server");
             return;
         }
         self.refuse_in(None, None, &error);
@@ -400,7 +399,7 @@ impl Connection {
     }
 }
 
-/// Whether an element of a batch gets an answer.
+/// Whether an element of a batch gets a response.
 fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side: Side) -> bool {
     match parsed {
         Ok(Envelope::Request(_)) => true,
@@ -409,8 +408,8 @@ fn is_answered(parsed: &Result<Envelope<'_, RequestParams<'_>>, Malformed>, side
     }
 }
 
-/// Whether the sender gets an error. Servers may write log lines to their output: a client answers only messages that are
-/// certainly requests.
+/// Whether the sender gets an error. Servers may write log lines to their output, so a client responds only to messages that
+/// are certainly requests.
 fn is_refused(malformed: &Malformed, side: Side) -> bool {
     side == Side::Server || malformed.is_asked && malformed.id.is_some()
 }

@@ -1,5 +1,5 @@
-//! Execution of a request's handler: inline on the connection's task if it is quick, else on a task of its own, until the
-//! answer is in the outbox.
+//! Running a request's handler, inline on the connection's task if it is quick, or else on a separate task, until the response
+//! is in the outbox.
 
 use std::{
     future::Future,
@@ -37,14 +37,13 @@ pub(crate) const MIDDLEWARE_GRACE: Duration = Duration::from_secs(1);
 /// The remaining work for a request.
 pub(crate) struct Work {
     pub(crate) future: BoxFuture<Result<Body>>,
-    /// The record by which the handler may run inline; `None` for a handler that is known to be quick, or to delay no other
-    /// messages.
+    /// The record that decides whether the handler runs inline. `None` for a handler that is known to be quick, or to delay no
+    /// other messages.
     pub(crate) inline: Option<Arc<InlineExecution>>,
 }
 
 impl Work {
-    /// The work of a handler. Its future reads the arguments when it is first polled, since that could delay the connection,
-    /// too.
+    /// The work of a handler. Its future reads the arguments at its first poll, because that could delay the connection, too.
     pub(crate) fn of(
         inline: &Arc<InlineExecution>,
         is_alone: bool,
@@ -58,8 +57,8 @@ impl Work {
     }
 }
 
-/// Runs the handler of a request. Must be called on the connection's task: an answer that is ready at once is appended to
-/// the outbox before this returns.
+/// Runs the handler of a request. Must be called on the connection's task: a response that is ready at once is appended to the
+/// outbox before this returns.
 pub(crate) fn run(context: Arc<ContextParts>, work: Work) {
     let Work { mut future, inline } = work;
     if inline.as_ref().is_none_or(|inline| inline.is_allowed()) {
@@ -77,7 +76,7 @@ fn first_poll(
     inline: Option<&InlineExecution>,
 ) -> Poll<Result<Body>> {
     let start = inline.map(|inline| (inline, Instant::now()));
-    // No waker is needed: if the future is not ready, the task that takes it over polls it again at once.
+    // No waker is needed: if the future is not ready, its task polls it again at once.
     let polled = panics::poll(future.as_mut(), &mut Context::from_waker(Waker::noop()));
     if let Some((inline, start)) = start {
         inline.record(start.elapsed());
@@ -96,7 +95,7 @@ fn spawn(
         return respond_inline(&context, Err(error));
     }
     if connection.is_cut() {
-        // Over HTTP the connection may have been cut meanwhile, and `cancel_all` has not seen this request.
+        // Over HTTP the connection may have been cut meanwhile, before `cancel_all` could see this request.
         context.cancel.set();
     }
     tokio::spawn(async move {
@@ -151,14 +150,14 @@ async fn within_grace<T>(
     }
 }
 
-/// Runs the handler of a request within middleware, which hears how the request ends: a panic of the handler is an error, and so is
-/// a cancellation, whether or not the handler ends within its grace period.
+/// Runs the handler of a request within middleware, which is notified how the request ends. A panic of the handler is an error,
+/// and so is a cancellation, whether or not the handler ends within its grace period.
 pub(crate) async fn handle_within_middleware<T>(
     context: Arc<ContextParts>,
     begin: impl FnOnce() -> BoxFuture<Result<T>>,
 ) -> Result<T> {
     let ended = match context.cancel.is_set() {
-        // The middleware may have taken so long, or may try again.
+        // The middleware may be slow, or may retry.
         true => None,
         false => {
             let work = async {
@@ -174,8 +173,8 @@ pub(crate) async fn handle_within_middleware<T>(
     }
 }
 
-/// Runs, on a task of its own, the handler of a question that arrived within a result and is not a request. Dropping the future
-/// cancels it, as a cancellation by the peer would.
+/// Runs the handler of a question that arrived within a result, on a separate task. Dropping the future cancels it, like a
+/// cancellation by the peer.
 pub(crate) async fn run_question<T: Send + 'static>(
     context: Arc<ContextParts>,
     mut future: BoxFuture<Result<T>>,
@@ -196,8 +195,8 @@ pub(crate) async fn run_question<T: Send + 'static>(
     let running = tokio::spawn(running.in_current_span());
     match running.await {
         Ok(Some(result)) => result,
-        // The runtime is shut down, or the caller has gone.
-        Ok(None) | Err(_) => Err(Error::cancelled("what was asked was cancelled")),
+        // The runtime is shutting down, or the caller is gone.
+        Ok(None) | Err(_) => Err(Error::cancelled("the request was cancelled")),
     }
 }
 
@@ -219,8 +218,8 @@ fn finish(context: &ContextParts, id: &RequestId, result: Option<Result<Body>>) 
 
 /// Answers a request that was not answered at once.
 ///
-/// The request leaves the table together with its answer, under the outbox's lock: a peer that reads the answer can use its id
-/// again, and a driver that sees an empty table while draining knows that all answers are in the outbox.
+/// The request leaves the table together with its response, under the outbox's lock. So a peer that reads the response can
+/// reuse the ID, and a driver that sees an empty table while draining knows that all responses are in the outbox.
 fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     flush_progress(context);
     let outbox = &context.connection.outbox;
@@ -247,8 +246,8 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     }
 }
 
-/// Cancels all requests in flight, since the session ends, and answers them with an error. Their handlers have their grace
-/// period, as far as the runtime lives on, and their results are dropped. Returns the number of requests that got the error.
+/// Cancels all requests in flight at the end of the session, and answers them with an error. Their handlers have their grace
+/// period, if the runtime lives on, and their results are dropped. Returns the number of requests that got the error.
 pub(in crate::session) fn cut_short(connection: &Connection) -> usize {
     let mut count = 0;
     for context in connection.in_flight().take_all() {
@@ -262,12 +261,12 @@ pub(in crate::session) fn cut_short(connection: &Connection) -> usize {
     count
 }
 
-/// Ends a cancelled request. No answer is sent if the peer has cancelled it, but its batch must know that none will come. If
-/// the session `is_cut` the peer gets an error: over HTTP a request has an outbox of its own.
+/// Ends a cancelled request. If the peer cancelled it, no response is sent, but its batch must know that. If the session
+/// `is_cut`, the peer gets an error, because over HTTP a request has its own outbox.
 fn finish_cancelled(context: &ContextParts, is_cut: bool) {
     let mut answer = Vec::new();
     if is_cut {
-        let why = Error::internal("the session was closed before the request was done");
+        let why = Error::internal("the session closed before the request completed");
         let why = why.with_data(json!({"reason": "closing"}));
         write_answer(&mut answer, context, Err(why));
     }
@@ -281,7 +280,7 @@ fn finish_cancelled(context: &ContextParts, is_cut: bool) {
     }
 }
 
-/// Answers a request on the connection's own task.
+/// Answers a request on the connection's task.
 pub(crate) fn respond_inline(context: &ContextParts, result: Result<Body>) {
     flush_progress(context);
     let outbox = &context.connection.outbox;
@@ -294,7 +293,7 @@ pub(crate) fn respond_inline(context: &ContextParts, result: Result<Body>) {
     }
 }
 
-/// Adds an answer to its batch, and returns all answers if it was the last.
+/// Adds a response to its batch, and returns all responses if it was the last.
 fn in_batch(batch: &Batch, context: &ContextParts, result: Result<Body>) -> Option<Vec<u8>> {
     let mut answer = Vec::new();
     write_answer(&mut answer, context, result);

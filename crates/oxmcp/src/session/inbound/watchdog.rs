@@ -1,7 +1,8 @@
-//! Watchdog over handlers that block their thread. It is a thread of its own, because a blocked runtime can report nothing.
+//! The watchdog for handlers that block their thread. It is a separate thread, because a blocked runtime cannot report
+//! anything.
 //!
-//! Each thread that polls handlers has a slot with a counter, which is odd during a poll. The watchdog looks at the counters: a
-//! handler whose counter stays the same odd number blocks its thread. So a poll costs no look at the clock.
+//! Each thread that polls handlers has a slot with a counter, which is odd during a poll. The watchdog checks the counters: a
+//! handler whose counter stays the same odd number blocks its thread. So a poll need not read the clock.
 
 use std::{
     future::{Future, poll_fn},
@@ -17,15 +18,15 @@ use std::{
 
 use crate::{logged::Logged, sync::Mutex};
 
-/// The pause between two looks.
+/// The pause between two checks.
 const LOOK: Duration = Duration::from_secs(1);
-/// The numbers of looks that have found the same poll, after which a warning is logged.
+/// The numbers of checks that have found the same poll, after which a warning is logged.
 const WARNINGS: [u32; 4] = [2, 10, 60, 600];
-/// The number of looks without any poll after which the watchdog pauses, so that an idle process is not woken.
+/// The number of checks without any poll after which the watchdog pauses, so that an idle process is not woken.
 const IDLE: u32 = 10;
 /// The longest such pause.
 const LONG_PAUSE: Duration = Duration::from_secs(600);
-/// The number of looks for which a blocked handler may keep a process that is expected to end.
+/// The number of checks for which a blocked handler may delay a process that is expected to end.
 const LOOKS_TO_END: u32 = 5;
 
 /// A handler that can be watched.
@@ -39,7 +40,7 @@ struct Slot {
     /// Counts the beginnings and ends of polls.
     polls: AtomicU64,
     handler: Mutex<Option<Weak<dyn Watched>>>,
-    /// The counter at the last look, and how many looks in a row have found it. Only the watchdog uses them.
+    /// The counter at the last check, and how many checks in a row have found it. Only the watchdog uses them.
     seen: AtomicU64,
     looks: AtomicU32,
 }
@@ -55,7 +56,7 @@ static IS_PAUSED: AtomicBool = AtomicBool::new(false);
 /// Whether the process is expected to end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// Runs a handler's future under the eyes of the watchdog.
+/// Runs a handler's future, observed by the watchdog.
 pub(crate) fn watched<'a, W: Watched, F: Future>(
     handler: &'a Arc<W>,
     mut future: Pin<&'a mut F>,
@@ -71,7 +72,7 @@ pub(crate) fn expect_end() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
-/// A poll of a handler. It ends when this is dropped, also by a panic.
+/// A poll of a handler. It ends when this is dropped, even by a panic.
 struct Poll {
     is_outermost: bool,
 }
@@ -80,7 +81,7 @@ impl Poll {
     fn begin<W: Watched>(handler: &Arc<W>) -> Self {
         let begun = SLOT.try_with(|slot| slot.begin(handler));
         Self {
-            // A thread that ends has no slot any more.
+            // A thread that is ending no longer has a slot.
             is_outermost: begun.unwrap_or(false),
         }
     }
@@ -141,7 +142,7 @@ impl Slot {
         self.polls.store(polls.wrapping_add(1), Ordering::Release);
     }
 
-    /// Looks at the slot. Returns whether there was a poll since the last look.
+    /// Checks the slot. Returns whether there was a poll since the last check.
     fn look(&self) -> bool {
         let polls = self.polls.load(Ordering::Acquire);
         let is_same = self.seen.swap(polls, Ordering::Relaxed) == polls;

@@ -1,4 +1,4 @@
-//! Layers of middleware: those of tower, and those that wrap a function.
+//! Middleware layers: those of tower, and those that wrap a function.
 
 use std::{
     fmt,
@@ -22,13 +22,13 @@ use crate::{
 /// A layer that can be added as a middleware: any [`tower::Layer`](Layer) around a [`Next`] whose service takes a [`Request`]
 /// and returns a [`Response`].
 ///
-/// It is implemented for all such layers, and not meant to be implemented otherwise.
+/// It is implemented for all such layers; do not implement it yourself.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no middleware",
-    label = "not a layer of requests",
+    message = "`{Self}` is not a middleware",
+    label = "not a layer for requests",
     note = "wrap an `async fn(Request, Next) -> oxmcp::Result<Response>` in `oxmcp::middleware::from_fn`",
-    note = "or give a `tower::Layer<Next>` whose service is `Service<Request, Response = Response> + Clone + Send`",
-    note = "each request is served by a clone of the service: one that is not `Clone`, as that of tower's `RateLimitLayer`, must be shared behind one that is"
+    note = "or pass a `tower::Layer<Next>` whose service is `Service<Request, Response = Response> + Clone + Send`",
+    note = "each request runs on a clone of the service: wrap a service that is not `Clone`, such as that of tower's `RateLimitLayer`, in one that is"
 )]
 pub trait MiddlewareLayer: Send + Sync + 'static {
     /// Wraps the rest of the chain in the layer.
@@ -47,7 +47,7 @@ where
     <L::Service as Service<Request>>::Future: Send,
 {
     fn wrap(&self, next: Next) -> Next {
-        // A service need not be `Sync`, and each call works on a clone of its own.
+        // A service need not be `Sync`, and each call works on its own clone.
         let service = Mutex::new(self.layer(next));
         Next(Arc::new(move |request| {
             let mut service = service.lock().clone();
@@ -69,7 +69,7 @@ fn from_box(error: BoxError) -> Error {
     }
 }
 
-/// Makes a middleware of an async function of a [`Request`] and the [`Next`] in the chain. See the [module](super).
+/// Creates a middleware from an async function of a [`Request`] and the [`Next`] in the chain. See the [module](super).
 pub fn from_fn<F, Fut>(f: F) -> FromFnLayer<F>
 where
     F: Fn(Request, Next) -> Fut + Clone,

@@ -1,13 +1,13 @@
-//! Middleware: user code around requests and notifications, both incoming and outgoing.
+//! Middleware: your code around requests and notifications, both incoming and outgoing.
 //!
-//! It sees every well-formed request whose sender is known and every notification, even those with unknown methods. It does not
-//! see `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, nor messages that are refused
-//! before dispatch: malformed messages, a request whose id is in use, a request beyond the limits.
+//! It sees every notification and every well-formed request from a known sender, even with unknown methods. It does not see
+//! `notifications/cancelled` and `notifications/progress`, which belong to calls in flight, or messages that are rejected
+//! before dispatch: malformed messages, duplicate request IDs, and requests beyond the limits.
 //!
-//! A middleware is a function of a [`Request`] and the [`Next`] in the chain, made with [`from_fn()`], or any
-//! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and returns a [`Response`]. It is added with
-//! `Server::layer` and `Client::layer` for incoming messages, and with `outgoing_layer` for outgoing ones. The layer that was
-//! added first is outermost: it sees a request first and its response last.
+//! A middleware is a function of a [`Request`] and the [`Next`] in the chain, wrapped by [`from_fn()`], or any
+//! [`tower::Layer`](tower_layer::Layer) whose service takes a [`Request`] and returns a [`Response`]. Add it with
+//! `Server::layer` and `Client::layer` for incoming messages, and with `outgoing_layer` for outgoing ones. The first layer is
+//! outermost: it sees a request first and its response last.
 //!
 //! ```
 //! use std::time::Instant;
@@ -27,21 +27,21 @@
 //!
 //! # The end of a request
 //!
-//! A middleware hears the end of every request, also of those that get no response. [`Next::run`] then returns an error that
+//! A middleware is notified of the end of every request, even without a response. [`Next::run`] then returns an error that
 //! [`is_cancelled`](crate::Error::is_cancelled), and the result of the middleware is dropped. There are three cases:
 //!
 //! - **Cancellation.** The peer sends `notifications/cancelled`, or over HTTP closes a response that belongs to no session. The
 //!   handler may continue for [`Limits::cancel_grace`](crate::Limits::cancel_grace), and is then dropped.
-//! - **Time-out.** A peer that has waited long enough cancels the request, so this is the same case. If a call of this side times
-//!   out, `Next::run` in the outgoing middleware returns an error that [`is_timeout`](crate::Error::is_timeout).
-//! - **End of the session.** Requests that still run when the drain is over are answered with an error, and their handlers are
-//!   cancelled as above. [`Server::run`](crate::Server::run) and `StreamableHttp::close` wait for the middleware. Outgoing calls
-//!   return an error that [`is_closed`](crate::Error::is_closed).
+//! - **Timeout.** A peer that has waited long enough cancels the request, so this is the same case. If a call of this side
+//!   times out, `Next::run` in the outgoing middleware returns an error that [`is_timeout`](crate::Error::is_timeout).
+//! - **End of the session.** Requests that are still running after the drain are answered with an error, and their handlers are
+//!   cancelled as above. [`Server::run`](crate::Server::run) and `StreamableHttp::close` wait for the middleware. Outgoing
+//!   calls return an error that [`is_closed`](crate::Error::is_closed).
 //!
-//! The middleware may continue for a second after the handler was dropped; then it is dropped as well. The same holds for outgoing
-//! middleware if the future of its call is dropped: the call is cancelled, `Next::run` returns the error, and the middleware
-//! continues in the background for a second at most. If the runtime is shut down, or a middleware panics, the layers around it are
-//! dropped: what must happen even then belongs in a value with a destructor.
+//! The middleware may continue for a second after the handler was dropped, and is then dropped as well. The same applies to
+//! outgoing middleware if the future of its call is dropped: the call is cancelled, `Next::run` returns the error, and the
+//! middleware continues in the background for at most a second. If the runtime shuts down, or a middleware panics, the layers
+//! around it are dropped: put cleanup that must always run into a destructor.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -62,12 +62,6 @@
 //! ));
 //! # let _ = server;
 //! ```
-
-// The files of this module:
-//
-// | `request`, `response` | the input and the result of a middleware |
-// | `next` | the chain, and its two ends: the handler and the wire |
-// | `layer` | layers of tower, and layers made of a function |
 
 mod layer;
 pub(crate) mod next;

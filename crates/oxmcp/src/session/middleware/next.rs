@@ -61,8 +61,8 @@ impl Next {
     /// ```
     ///
     /// # Errors
-    /// Those of the rest of the chain; and an error that [`is_cancelled`](Error::is_cancelled) if the request is cancelled: see
-    /// [the end of a request](crate::middleware#the-end-of-a-request).
+    /// Those of the rest of the chain. Also an error that [`is_cancelled`](Error::is_cancelled) if the request is cancelled:
+    /// see [the end of a request](crate::middleware#the-end-of-a-request).
     ///
     /// # Cancel safety
     /// Dropping the future drops the rest of the chain; an outgoing call is cancelled on the wire.
@@ -76,7 +76,7 @@ impl Next {
     /// Passes on a notification, which has no answer.
     pub(crate) async fn pass(self, notification: Request) {
         if let Err(error) = self.run(notification).await {
-            tracing::debug!(error = %Logged(&error), "the middleware refused a notification");
+            tracing::debug!(error = %Logged(&error), "middleware rejected a notification");
         }
     }
 }
@@ -84,7 +84,7 @@ impl Next {
 fn misplaced() -> BoxFuture<Result<Response>> {
     Box::pin(async {
         Err(Error::misuse(
-            "a middleware handed on a request of the other direction",
+            "a middleware passed on a request of the wrong direction",
         ))
     })
 }

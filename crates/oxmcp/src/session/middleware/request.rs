@@ -68,7 +68,7 @@ impl Request {
             Direction::Outgoing(_, options) => options,
             Direction::OfRequest(_) => None,
             Direction::Incoming(_) => {
-                return Err(Error::misuse("a request that came in cannot be sent out"));
+                return Err(Error::misuse("cannot send an incoming request"));
             }
         };
         let params = match self.params {
@@ -78,13 +78,13 @@ impl Request {
         Ok((self.method, params, options.map(|options| *options)))
     }
 
-    /// The method, for example `tools/call`.
+    /// Returns the method, for example `tools/call`.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// Whether this is a notification, which has no response.
+    /// Returns whether this is a notification, which has no response.
     #[must_use]
     pub fn is_notification(&self) -> bool {
         match &self.direction {
@@ -94,7 +94,7 @@ impl Request {
         }
     }
 
-    /// The context that the handler will get. `None` for outgoing messages.
+    /// Returns the context of the handler. `None` for outgoing messages.
     #[must_use]
     pub fn context(&self) -> Option<&RequestContext> {
         match &self.direction {
@@ -103,7 +103,7 @@ impl Request {
         }
     }
 
-    /// The params as JSON.
+    /// Returns the params as JSON.
     #[must_use]
     pub fn raw_params(&self) -> Option<&RawValue> {
         self.params.as_deref()
@@ -115,20 +115,20 @@ impl Request {
         self.original.as_deref()
     }
 
-    /// The params as a type, for example [`CallToolParams`](oxmcp_protocol::CallToolParams).
+    /// Deserializes the params, for example as [`CallToolParams`](oxmcp_protocol::CallToolParams).
     ///
     /// # Errors
-    /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), if they do not fit the type.
+    /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), if they do not match the type.
     pub fn params<T: DeserializeOwned>(&self) -> Result<T> {
         let text = self.params.as_ref().map_or("{}", |params| params.get());
         serde_json::from_str(text)
             .map_err(|error| Error::invalid_params(format!("{}: {error}", self.method)))
     }
 
-    /// Replaces the params. Those of an outgoing request have no `_meta`: see [`set_meta`](Self::set_meta).
+    /// Replaces the params. Those of an outgoing request must not have a `_meta`: see [`set_meta`](Self::set_meta).
     ///
     /// # Errors
-    /// If they cannot be serialized, and if they have a `_meta` although they must not.
+    /// If they cannot be serialized, or if they have a `_meta` and must not.
     pub fn set_params(&mut self, params: &impl Serialize) -> Result<()> {
         let params = raw(params)?;
         if let Direction::Outgoing(_, Some(_)) = self.direction
@@ -137,7 +137,7 @@ impl Request {
                 .any(|(key, _)| key.is_str("_meta"))
         {
             return Err(Error::misuse(
-                "the _meta of a request on its way out is no part of its params: use `set_meta`",
+                "cannot set `_meta` in the params of an outgoing request; use `set_meta`",
             ));
         }
         #[cfg(all(feature = "auth", feature = "http-server"))]
@@ -151,7 +151,7 @@ impl Request {
     }
 
     /// Sets a key of the [`_meta`](https://modelcontextprotocol.io/specification/2026-07-28/basic#meta) of an outgoing message,
-    /// for example one that every request is to have. The trace context is sent by [`trace`](crate::trace).
+    /// for example for every request. The trace context is sent by [`trace`](crate::trace).
     ///
     /// ```
     /// use oxmcp::{Client, middleware::{self, Next, Request}};
@@ -171,7 +171,7 @@ impl Request {
         match &mut self.direction {
             Direction::Incoming(_) => {
                 return Err(Error::misuse(
-                    "the _meta of what has come in is what its sender said",
+                    "cannot change the `_meta` of an incoming message",
                 ));
             }
             Direction::Outgoing(_, Some(options)) => {

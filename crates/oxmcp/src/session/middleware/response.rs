@@ -1,4 +1,4 @@
-//! Response to a request in the middleware.
+//! The response to a request in the middleware.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// The result with which a request was answered.
+/// The result of a request.
 pub struct Response(Box<RawValue>);
 
 impl Response {
-    /// A response with this result.
+    /// Creates a response with this result.
     ///
     /// The result is sent to the peer unchanged: it must have the form that the peer's revision defines for the method.
     ///
@@ -25,7 +25,7 @@ impl Response {
         Self(raw(&serde_json::Map::new()).expect("an empty object is JSON"))
     }
 
-    /// Makes a response of JSON that has been checked.
+    /// Creates a response from JSON that has been checked.
     pub(crate) fn from_text(json: Box<str>) -> Self {
         Self(RawValue::from_string(json.into()).expect("it has been checked"))
     }
@@ -34,16 +34,16 @@ impl Response {
         self.0.into()
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.0
     }
 
-    /// The result as a type, for example [`CallToolResult`](oxmcp_protocol::CallToolResult).
+    /// Deserializes the result, for example as [`CallToolResult`](oxmcp_protocol::CallToolResult).
     ///
     /// # Errors
-    /// If the result does not fit the type.
+    /// If the result does not match the type.
     pub fn result<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_str(self.0.get()).map_err(|error| Error::decode(error.to_string()))
     }
@@ -59,6 +59,7 @@ impl fmt::Debug for Response {
 
 /// Serializes a value as JSON.
 pub(in crate::session) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
-    to_raw_value(value)
-        .map_err(|error| Error::misuse(format!("not serializable: {error}")).with_source(error))
+    to_raw_value(value).map_err(|error| {
+        Error::misuse(format!("could not serialize the value: {error}")).with_source(error)
+    })
 }

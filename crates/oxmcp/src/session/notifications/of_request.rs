@@ -1,4 +1,4 @@
-//! Notifications that belong to a request, other than its progress: they are on the wire before its answer, or not at all.
+//! Notifications that belong to a request, other than its progress: they are sent before its response, or not at all.
 
 use oxmcp_protocol::internal::write_notification;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use crate::{
 };
 
 impl RequestContext {
-    /// Sends a notification that belongs to this request, through the outgoing middleware if there is any. It waits for room in
-    /// the outbox. Notifications after the answer, or after a cancellation by the caller, are dropped.
+    /// Sends a notification that belongs to this request, through the outgoing middleware, if any. Waits for space in the
+    /// outbox. Notifications after the response, or after a cancellation by the caller, are dropped.
     ///
-    /// Cancel safe: if the future is dropped while it waits for room, nothing has been sent.
+    /// Cancel safe: if the future is dropped while it waits for space, nothing has been sent.
     pub(crate) async fn send_notification(
         &self,
         method: &'static str,
@@ -54,8 +54,8 @@ impl RequestContext {
         Ok(())
     }
 
-    /// Sends a serialized message, if that can be done at once. Returns whether there was room. After the answer, a message
-    /// goes to the session, if the revision has sessions, and otherwise is dropped.
+    /// Sends a serialized message, if that is possible at once. Returns whether there was space. After the response, a message
+    /// goes to the session, if the revision has sessions, or else is dropped.
     #[cfg(feature = "tracing-subscriber")]
     pub(crate) fn try_notify(&self, message: &[u8]) -> bool {
         let parts = self.parts();

@@ -1,4 +1,4 @@
-//! Progress that the peer reports: the queue from the connection to the caller's callback.
+//! Incoming progress: the queue from the connection to the caller's callback.
 
 use std::sync::{
     Arc,
@@ -43,10 +43,10 @@ pub(in crate::session) fn new(limits: &Limits) -> (ProgressSender, ProgressRecei
 }
 
 impl ProgressSender {
-    /// Queues an update. Returns `false` if there is no room for it.
+    /// Queues an update. Returns `false` if the queue is full.
     pub(crate) fn send(&self, update: ProgressParams) -> bool {
         let size = size(&update);
-        // A single update is always queued: it has been read already. Only this side adds, and under the lock of all calls.
+        // A single update is always queued, because it was already read. Only this side adds, and under the lock of all calls.
         let waiting = self.bytes.load(Ordering::Acquire);
         if waiting > 0 && waiting.saturating_add(size) > self.max_bytes {
             return false;
@@ -67,7 +67,7 @@ impl ProgressReceiver {
         self.took(taken)
     }
 
-    /// The next update, if there is one already.
+    /// The next update, if it has already arrived.
     pub(crate) fn next_now(&mut self) -> Option<ProgressParams> {
         let taken = self.updates.try_recv().ok();
         self.took(taken)
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_bounded_in_number_and_in_bytes() {
+    fn progress_queue_is_bounded_in_number_and_bytes() {
         let (sender, mut receiver) = new(&Limits::default()
             .max_queued_progress(3)
             .max_message_bytes(1000));
@@ -109,7 +109,7 @@ mod tests {
         assert!(receiver.next_now().is_some());
         assert!(sender.send(update(500)) && !sender.send(update(1)));
         while receiver.next_now().is_some() {}
-        // An update that is longer than the bound is queued alone.
+        // An update that is longer than the limit is queued by itself.
         assert!(sender.send(update(2000)) && !sender.send(update(1)));
         let mut update = update(0);
         update.meta.insert("k", "v".repeat(1000));

@@ -1,4 +1,4 @@
-//! Progress that this side reports: by the handler of a request, or from elsewhere by the request's token.
+//! Outgoing progress: from the handler of a request, or from elsewhere by the request's token.
 
 use std::{
     future::{Future, IntoFuture},
@@ -30,10 +30,10 @@ use crate::{
 impl RequestContext {
     /// Reports progress: how much is done. Set the total and the message, then await it.
     ///
-    /// The report is sent only if the caller asked for progress, and costs next to nothing if not. It waits while the caller
+    /// The report is sent only if the caller asked for progress; otherwise it costs almost nothing. It waits while the caller
     /// reads more slowly than the handler writes. Progress must increase: a report that does not exceed the earlier ones is not
-    /// sent. Beyond [`Limits::progress_burst`](crate::Limits::progress_burst) reports, those that follow each other closely are
-    /// coalesced; the last is always sent.
+    /// sent. Beyond [`Limits::progress_burst`](crate::Limits::progress_burst) reports, rapid reports are coalesced; the last is
+    /// always sent.
     /// See [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     ///
     /// ```no_run
@@ -58,8 +58,8 @@ impl Connection {
         }
     }
 
-    /// Reports progress to the caller that gave the token, on the stream of its request and before its answer. If there is no
-    /// such request, or it was answered, nothing is sent.
+    /// Reports progress to the caller that sent the token, on the stream of its request and before the response. If there is no
+    /// such request in flight, nothing is sent.
     pub(crate) async fn report(&self, mut params: ProgressParams) -> Result<()> {
         if self.is_cut() {
             return Err(Error::closed("the session has ended"));
@@ -67,7 +67,7 @@ impl Connection {
         let token = Some(&params.progress_token);
         let is_meant = |it: &ContextParts| it.progress_token.as_ref() == token && !it.is_over();
         let Some(request) = self.progress_tokens().find(is_meant) else {
-            tracing::debug!("progress with the token of no request was not sent");
+            tracing::debug!("dropping progress without a request in flight");
             return Ok(());
         };
         params.project(request.peer.revision);
@@ -93,8 +93,8 @@ impl Connection {
     }
 }
 
-/// A report of progress that is about to be sent; made by [`RequestContext::progress`]. Await it to send it.
-#[must_use = "progress is reported when this is awaited"]
+/// A progress report, created by [`RequestContext::progress`]. Await it to send it.
+#[must_use = "await it to report progress"]
 pub struct Progress<'a> {
     context: &'a RequestContext,
     report: Report,
@@ -102,7 +102,7 @@ pub struct Progress<'a> {
 
 /// An amount of progress: any number.
 pub trait ProgressAmount {
-    /// The number as `f64`, the protocol's type. Beyond 2^53 it is rounded to the nearest `f64`.
+    /// Converts the number to `f64`, the protocol's type. Beyond 2^53 it is rounded to the nearest `f64`.
     fn to_f64(self) -> f64;
 }
 
@@ -171,13 +171,13 @@ impl<'a> IntoFuture for Progress<'a> {
 
 opaque_debug!(Progress<'_>, |it| { report: it.report });
 
-/// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is room
-/// it completes at once, without an allocation.
+/// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is
+/// space it completes at once, without an allocation.
 pub struct ReportProgress<'a> {
     context: &'a RequestContext,
     /// `None` once it has been reported.
     report: Option<Report>,
-    /// The future that waits for room, if there is none.
+    /// The future that waits for space, if there is none.
     room: Option<BoxFuture<()>>,
     /// Whether the report was kept for later, and the timer must be started to send it.
     needs_timer: bool,
@@ -201,7 +201,7 @@ impl ReportProgress<'_> {
         self.report = None;
     }
 
-    /// Reports to the work that has taken over the handler, or stores the report in case that it is detached. Returns whether
+    /// Reports to the detached work of the handler, or stores the report in case the handler is detached later. Returns whether
     /// no other report is needed.
     fn tell_detached(&mut self) -> bool {
         let parts = self.context.parts();
@@ -268,7 +268,7 @@ fn start_timer(parts: &Arc<ContextParts>) {
     });
 }
 
-/// Sends the kept report, since the answer is about to follow.
+/// Sends the kept report, because the response is about to follow.
 pub(crate) fn flush_progress(parts: &ContextParts) {
     if parts.progress_token.is_some()
         && let Some(report) = parts.progress_rate.take_last()
@@ -283,7 +283,7 @@ impl Future for ReportProgress<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        // A handler that only reports progress must yield all the same: otherwise a cancellation could not reach it.
+        // A handler that only reports progress must yield, too, or a cancellation could not reach it.
         let wants_progress = this.context.wants_progress();
         let rate = &this.context.parts().progress_rate;
         if !wants_progress || rate.is_budgeted() {

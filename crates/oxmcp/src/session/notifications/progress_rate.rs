@@ -23,10 +23,10 @@ pub(in crate::session) struct Report {
 /// The decision about a report.
 #[derive(Debug)]
 pub(in crate::session) enum Admission {
-    /// The report is to be sent now.
+    /// Send the report now.
     Send,
-    /// The report was taken and is kept, unless a later one replaces it. If `needs_timer`, [`ProgressRate::take_due`] must be
-    /// called later.
+    /// The report was accepted and is kept, unless a later one replaces it. If `needs_timer`, [`ProgressRate::take_due`] must
+    /// be called later.
     Keep { needs_timer: bool },
     /// The report does not exceed an earlier one.
     Drop,
@@ -35,7 +35,7 @@ pub(in crate::session) enum Admission {
 /// The result of [`ProgressRate::take_due`].
 #[derive(Debug)]
 pub(in crate::session) enum Due {
-    /// The kept report is to be sent now.
+    /// Send the kept report now.
     Send(Report),
     /// A report is kept, but the rate does not allow it yet: the timer must run once more.
     Later,
@@ -43,7 +43,7 @@ pub(in crate::session) enum Due {
     Nothing,
 }
 
-/// The number of reports of a request between two that take part in the runtime's budget: reports that are sent in a row become
+/// The number of reports of a request between two that count toward the runtime's budget. Reports that are sent in a row become
 /// one write.
 const REPORTS_IN_A_ROW: u32 = 4;
 
@@ -70,7 +70,7 @@ struct Bucket {
 }
 
 impl ProgressRate {
-    /// Whether the current report is to take part in the runtime's budget, so that other tasks have their turn.
+    /// Whether the current report counts toward the runtime's budget, so that other tasks get their turn.
     pub(in crate::session) fn is_budgeted(&self) -> bool {
         let begun = self.begun.load(Ordering::Relaxed).wrapping_add(1);
         self.begun.store(begun, Ordering::Relaxed);
@@ -135,9 +135,8 @@ impl Bucket {
         }
     }
 
-    /// Takes a token, if there is one. Tokens are counted each time, or, for a large bucket, now and then, since the clock
-    /// costs as much as the rest of a report: after a pause the bucket is full, and at most [`MAX_UNCOUNTED`] more reports are
-    /// sent.
+    /// Takes a token, if there is one. For a large bucket, tokens are counted only now and then, because the clock costs as
+    /// much as the rest of a report. After a pause the bucket is full, and at most [`MAX_UNCOUNTED`] more reports are sent.
     fn take_token(&mut self, limits: &Limits) -> bool {
         if self.uncounted > 0 && self.tokens >= 1.0 {
             self.uncounted -= 1;
@@ -158,7 +157,7 @@ impl Bucket {
     }
 }
 
-/// The size of a bucket. It has room for at least one token, without which no report would ever be sent.
+/// The size of a bucket: at least one token, without which no report would ever be sent.
 fn burst(limits: &Limits) -> f64 {
     f64::from(limits.progress_burst.max(1))
 }
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_does_not_make_a_burst_longer() {
+    async fn pause_does_not_extend_a_burst() {
         let limits = Limits::default().progress_burst(10).progress_per_second(10);
         let rate = ProgressRate::default();
         assert_eq!(sent(&rate, &limits, 0..1), 1);
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_large_bucket_is_counted_now_and_then() {
+    async fn large_bucket_refills_with_bounded_inaccuracy() {
         let limits = Limits::default()
             .progress_burst(2048)
             .progress_per_second(100);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_a_burst_reports_are_sent_at_the_rate() {
+    async fn reports_without_burst_are_sent_at_the_rate() {
         let limits = Limits::default().progress_burst(0).progress_per_second(10);
         let rate = ProgressRate::default();
         assert_eq!(sent(&rate, &limits, 0..10), 1);

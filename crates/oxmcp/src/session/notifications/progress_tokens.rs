@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use crate::sync::Mutex;
 
-/// The contexts `C` of the requests with a token: those that are being served, and at most as many that are over.
+/// The contexts `C` of the requests with a token: those that are being served, and at most as many that have ended.
 #[derive(Debug)]
 pub(crate) struct ProgressTokens<C>(Mutex<Vec<Weak<C>>>);
 
@@ -18,7 +18,7 @@ impl<C> ProgressTokens<C> {
     /// Adds a request, and removes those for which `is_over` when the list must grow.
     pub(crate) fn add(&self, context: &Arc<C>, is_over: impl Fn(&C) -> bool) {
         let mut contexts = self.0.lock();
-        // Checking all of them each time would cost more than keeping some that are over.
+        // Checking all of them each time would cost more than keeping some that have ended.
         if contexts.len() == contexts.capacity() {
             contexts.retain(|it| it.upgrade().is_some_and(|it| !is_over(&it)));
             let more = contexts.len().max(4);

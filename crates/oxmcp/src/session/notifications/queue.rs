@@ -29,14 +29,14 @@ use crate::{
     sync::Mutex,
 };
 
-/// A queue that is bounded in number, and in the number of bytes that it keeps of a peer. If it is full, the oldest item is
-/// dropped: the newest is most relevant to the present state.
+/// A queue that is bounded in items, and in the bytes that it keeps of a peer. If it is full, the oldest item is dropped,
+/// because the newest is most relevant to the current state.
 pub(crate) struct BoundedQueue<T> {
     queue: VecDeque<(T, usize)>,
     /// The total number of bytes of the queued items.
     bytes: usize,
     limit: usize,
-    /// The maximum of `bytes`. A single item may be longer: it has been read already.
+    /// The maximum of `bytes`. A single item may be longer, because it was already read.
     max_bytes: usize,
 }
 
@@ -89,8 +89,8 @@ impl<T> BoundedQueue<T> {
 
 opaque_debug!([T] BoundedQueue<T>, |it| { queued: it.len() });
 
-/// The queue of notifications that wait for users' handlers, which run one at a time on a task of their own: a slow handler
-/// delays only the next notifications.
+/// The queue of notifications that wait for users' handlers, which run one at a time on a separate task: a slow handler delays
+/// only the next notifications.
 #[derive(Debug)]
 pub(crate) struct NotificationQueue {
     state: Mutex<State>,
@@ -129,7 +129,7 @@ enum Head {
     Done,
 }
 
-/// A callback that gives an answer to its call.
+/// A callback that passes a response to its call.
 type Release = Box<dyn FnOnce() + Send>;
 
 impl State {
@@ -138,12 +138,12 @@ impl State {
         self.queued - self.queue.len() as u64 - u64::from(self.head == Head::Taken)
     }
 
-    /// Whether an answer that arrives now must wait. A pending handler may itself wait for that answer.
+    /// Whether a response that arrives now must wait. A pending handler may itself wait for that response.
     fn must_wait(&self) -> bool {
         self.head != Head::Pending && self.begun() < self.last_awaited
     }
 
-    /// Removes and returns the answers that need not wait any more.
+    /// Removes and returns the responses that no longer need to wait.
     fn take_answers(&mut self) -> Vec<Release> {
         let begun = self.begun();
         let is_free = |number: u64| self.head == Head::Pending || number <= begun;
@@ -185,13 +185,13 @@ impl NotificationQueue {
         self.add(job, bytes, false);
     }
 
-    /// Like [`push`](Self::push), for a handler that must begin before any later answer is given.
+    /// Like [`push`](Self::push), for a handler that must begin before any later response is passed on.
     pub(crate) fn push_before_answers(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize) {
         self.add(job, bytes, true);
     }
 
     fn add(self: &Arc<Self>, job: BoxFuture<()>, bytes: usize, is_awaited: bool) {
-        let lost = "notifications come faster than they are taken; the oldest is dropped";
+        let lost = "notification queue is full; dropping the oldest";
         let mut state = self.state.lock();
         state.queue.push(job, bytes, lost);
         state.queued += 1;
@@ -215,8 +215,8 @@ impl NotificationQueue {
         self.is_awaited.load(Ordering::Relaxed)
     }
 
-    /// Calls `release` once the handlers that an answer waits for have begun, which may be now; or once one of them is pending,
-    /// since it may wait for that answer.
+    /// Calls `release` once the handlers that a response waits for have begun, which may be now, or once one of them is
+    /// pending, because it may wait for that response.
     pub(in crate::session) fn when_begun(&self, release: Release) {
         let mut state = self.state.lock();
         if state.must_wait() {
@@ -228,8 +228,8 @@ impl NotificationQueue {
         }
     }
 
-    /// Records that the session is about to be closed. If one of the handlers closes it, [`flush`](Self::flush) does not wait
-    /// for that handler, which itself waits for the end.
+    /// Records that the session is about to close. If one of the handlers closes it, [`flush`](Self::flush) does not wait for
+    /// that handler, which itself waits for the end.
     pub(crate) fn closing(&self) {
         let mut state = self.state.lock();
         state.closed_from_within |= state.running && state.runner == task::try_id();
@@ -251,7 +251,7 @@ impl NotificationQueue {
         });
         self.push(tell, 0);
         if timeout(limit, all_done).await.is_err() {
-            tracing::warn!("the session ends, and notifications still wait for their handlers");
+            tracing::warn!("session ended with unhandled notifications");
         }
     }
 
@@ -320,9 +320,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_queue_is_bounded_in_bytes() {
+    async fn queue_is_bounded_in_bytes() {
         assert_eq!(run(100, &[1, 40, 50, 30, 20]).await, [50, 30, 20]);
-        // A job that is longer than the bound is queued alone.
+        // A job that is longer than the limit is queued by itself.
         assert_eq!(run(100, &[1, 500, 2]).await, [2]);
         assert_eq!(run(100, &[1, 500]).await, [500]);
     }

@@ -1,4 +1,4 @@
-//! A call to the peer, from the serialized request to the answer.
+//! A call to the peer, from the serialized request to the response.
 
 #[cfg(feature = "client")]
 use std::time::Duration;
@@ -48,7 +48,7 @@ use crate::{
 };
 
 impl Connection {
-    /// Calls the peer, through the outgoing middleware if there is any. `params` must not have a `_meta`: it is in the options.
+    /// Calls the peer, through the outgoing middleware, if any. `params` must not have a `_meta`, which is in the options.
     pub(crate) async fn call<P: Payload>(
         self: &Arc<Self>,
         method: &'static str,
@@ -61,7 +61,7 @@ impl Connection {
         answer.map(|result| result.json)
     }
 
-    /// Like [`call`](Self::call), with params that are already serialized as a JSON object. The options can be used again
+    /// Like [`call`](Self::call), with params that are already serialized as a JSON object. The options can be reused
     /// afterwards, except `on_begin`, which is called once.
     pub(crate) async fn call_written(
         self: &Arc<Self>,
@@ -85,7 +85,7 @@ impl Connection {
         Ok(call.await?.into_text().into())
     }
 
-    /// Notifies the peer, through the outgoing middleware if there is any.
+    /// Notifies the peer, through the outgoing middleware, if any.
     pub(crate) async fn notify<P: Serialize>(
         self: &Arc<Self>,
         method: &'static str,
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Refuses metadata of a call that callers must not set.
+    /// Rejects metadata that callers must not set.
     pub(crate) fn check_meta(&self, options: &CallOptions) -> Result<()> {
         let role = self.role();
         options.check_meta(role.envelope().is_some(), |key| role.has_meta_key(key))
@@ -132,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Sends a serialized notification, once there is room.
+    /// Sends a serialized notification, once there is space.
     async fn send_message(&self, message: Vec<u8>) -> Result<()> {
         self.outbox.ready().await;
         self.calls().note_notification();
@@ -154,7 +154,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer: the single path of all calls.
+    /// Sends a request and waits for its response: the single path of all calls.
     async fn send_request(
         self: &Arc<Self>,
         method: &str,
@@ -193,7 +193,7 @@ impl Connection {
             call.announced = self.calls().announce(call.id).await;
         }
         call.send(params, options, wants_progress)?;
-        // By reference: the arguments of an async function are stored twice in its future, at the cost of all calls.
+        // By reference, because the arguments of an async function are stored twice in its future, at the cost of all calls.
         call.answer(&mut updates, &mut deadline, options).await
     }
 
@@ -227,7 +227,8 @@ impl Connection {
     }
 }
 
-/// A call through the middleware. If it is dropped, the middleware hears that the call was cancelled, and has some time left.
+/// A call through the middleware. If it is dropped, the middleware is notified of the cancellation, and may continue for a
+/// while.
 struct HeardCall {
     /// `None` once it has ended.
     chain: Option<BoxFuture<Result<Response>>>,
@@ -261,7 +262,7 @@ impl Drop for HeardCall {
     }
 }
 
-/// Waits until `ready` completes, so that a call may be sent. The wait counts in the deadline of the call.
+/// Waits until `ready` completes, so that a call may be sent. The wait counts toward the deadline of the call.
 ///
 /// # Errors
 /// If the deadline passes first, or the call is cancelled.
@@ -290,7 +291,7 @@ async fn wait_to_send(
     }
 }
 
-/// A call that waits for its answer. If it is dropped before it was answered, it is cancelled on the wire.
+/// A call that waits for its response. If it is dropped before that, it is cancelled on the wire.
 struct CallInFlight<'a> {
     connection: &'a Arc<Connection>,
     method: &'a str,
@@ -300,17 +301,17 @@ struct CallInFlight<'a> {
     is_answered: bool,
     /// The reason for the cancellation, if the call is cancelled.
     reason: &'static str,
-    /// The announcement of the call to other nodes, which may receive its answer.
+    /// The announcement of the call to other nodes, which may receive its response.
     #[cfg(feature = "http-server")]
     announced: Option<Announced>,
 }
 
 /// The reason for cancelling a call whose future was dropped.
-const DROPPED: &str = "the caller no longer waits for the answer";
+const DROPPED: &str = "the caller stopped waiting";
 /// The reason for cancelling a call whose deadline has passed.
-const TIMED_OUT: &str = "the answer did not come in time";
+const TIMED_OUT: &str = "the call timed out";
 /// The reason for cancelling a call on the caller's request.
-const CANCELLED: &str = "the caller has cancelled the request";
+const CANCELLED: &str = "the caller cancelled the request";
 
 impl<'a> CallInFlight<'a> {
     fn enter(
@@ -373,7 +374,7 @@ impl<'a> CallInFlight<'a> {
         Ok(!has_failed)
     }
 
-    /// Waits for the answer, reports progress, and observes the deadline and a cancellation.
+    /// Waits for the response, reports progress, and observes the deadline and a cancellation.
     async fn answer(
         &mut self,
         updates: &mut Option<ProgressReceiver>,
@@ -408,7 +409,7 @@ impl<'a> CallInFlight<'a> {
                     if let Some(answer) = answer {
                         self.is_answered = true;
                         self.span.finish(answer.as_ref().map(|result| &*result.json));
-                        // All progress that arrived before the answer is reported first.
+                        // All progress that arrived before the response is reported first.
                         while let Some(update) = updates.as_mut().and_then(ProgressReceiver::next_now) {
                             report(on_progress, update);
                         }
@@ -446,7 +447,7 @@ impl Drop for CallInFlight<'_> {
             });
         }
         let is_waiting = connection.calls().leave(self.id);
-        // The specification of every revision with `initialize` forbids its cancellation.
+        // Every revision with `initialize` forbids cancelling it.
         if is_waiting && self.is_sent && self.method != "initialize" {
             let mut params = CancelledParams::new(RequestId::Number(self.id));
             params.reason = Some(self.reason.to_owned());
@@ -506,11 +507,11 @@ pub(crate) fn written(params: &impl Payload) -> Result<Vec<u8>> {
 
 /// The error for params that cannot be serialized.
 pub(in crate::session) fn not_json(error: serde_json::Error) -> Error {
-    Error::misuse(format!("the params are no JSON: {error}")).with_source(error)
+    Error::misuse(format!("could not serialize the params: {error}")).with_source(error)
 }
 
-/// A guard for a call that is made again, with answers to the peer's questions within a result: until it is dropped, a
-/// connection that is being closed waits for the call as for one in flight.
+/// A guard for a call that is repeated with answers to the peer's questions: until it is dropped, a closing connection waits
+/// for the call as for one in flight.
 pub(crate) struct ContinuationGuard(Arc<Connection>);
 
 impl ContinuationGuard {

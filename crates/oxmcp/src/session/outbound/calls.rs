@@ -1,4 +1,4 @@
-//! Table of the calls of this side that wait for an answer, with their alarms.
+//! The table of this side's calls that wait for a response, with their alarms.
 
 #[cfg(feature = "http-server")]
 use std::{any::Any, sync::OnceLock};
@@ -33,7 +33,7 @@ const MAX_KEPT: usize = 1024;
 /// The outcome of a call.
 pub(crate) type Answer = Result<CallResult>;
 
-/// The result with which a call was answered, as it was received.
+/// The result of a call, as it was received.
 #[derive(Debug)]
 pub(crate) struct CallResult {
     pub(crate) json: Box<str>,
@@ -60,15 +60,15 @@ impl From<Box<str>> for CallResult {
     }
 }
 
-/// A call that waits for its answer, or whose answer waits for the caller.
+/// A call that waits for its response, or whose response waits for the caller.
 ///
-/// A waiting call costs no more than this: it has no channel and no timer of its own.
+/// A waiting call costs no more than this: it has no channel and no timer.
 #[derive(Debug)]
 struct PendingCall {
     answer: Option<Answer>,
-    /// Whether the answer is held until the handlers of earlier notifications have begun.
+    /// Whether the response is held until the handlers of earlier notifications have begun.
     is_held: bool,
-    /// Whether an error without an id has come that may be the answer.
+    /// Whether an error without an ID has arrived that may be the response.
     may_have_failed: bool,
     /// The waker of the task that waits.
     waker: Option<Waker>,
@@ -78,22 +78,22 @@ struct PendingCall {
     progress: Option<ProgressSender>,
 }
 
-/// All calls that wait, by id. Ids count up and are never reused.
+/// All waiting calls, by ID. IDs count up and are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct PendingCalls {
     state: Mutex<State>,
     /// Notified when the first alarm has become earlier.
     earlier: Notify,
-    /// Set when there will be no more answers.
+    /// Set when there will be no more responses.
     no_more_answers: Latch,
-    /// The highest id of the calls that have failed because their peer was lost; calls up to it have failed or were answered
+    /// The highest ID of the calls that failed because their peer was lost. All calls up to it have failed or were answered
     /// before.
     failed_up_to: AtomicI64,
     #[cfg(feature = "http-server")]
     announcer: OnceLock<Announcer>,
 }
 
-/// A function that is called for each call before it is sent, and whose result is dropped when the call is over.
+/// A function that is called for each call before it is sent. Its result is dropped when the call has ended.
 #[cfg(feature = "http-server")]
 pub(crate) struct Announcer(Announce);
 
@@ -103,7 +103,7 @@ opaque_debug!(Announcer);
 #[cfg(feature = "http-server")]
 pub(crate) type Announce = Box<dyn Fn(i64) -> BoxFuture<Announced> + Send + Sync>;
 
-/// A guard of an announced call, which other nodes know of until it is dropped.
+/// A guard of an announced call, which other nodes know until it is dropped.
 #[cfg(feature = "http-server")]
 pub(crate) type Announced = Box<dyn Any + Send + Sync>;
 
@@ -113,18 +113,18 @@ struct State {
     calls: HashMap<i64, PendingCall, BuildHasherDefault<IdHasher>>,
     /// The number of calls without an answer.
     unanswered: usize,
-    /// The number of calls that are not in flight now, but will be made again.
+    /// The number of calls that are not in flight now, but will be repeated.
     continued: usize,
-    /// The id of the last call before the last notification, as long as no later call was answered: an error without an id may be
-    /// the peer's response to that notification.
+    /// The ID of the last call before the last notification, as long as no later call was answered: an error without an ID may
+    /// be the peer's response to that notification.
     notified_after: Option<i64>,
     /// The next alarm that the timer knows of. `None` if no timer runs.
     next_alarm: Option<Instant>,
-    /// The reason for which there will be no more answers.
+    /// The reason why there will be no more responses.
     closed: Option<String>,
 }
 
-/// The call that an error without an id answers.
+/// The call that an error without an ID answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Addressee {
     Call(i64),
@@ -133,7 +133,7 @@ pub(crate) enum Addressee {
     Unknown,
 }
 
-/// A hasher of ids. They are this side's own, so a peer cannot choose them to collide, and each call is looked up three times.
+/// A hasher of IDs. This side chooses them, so a peer cannot make them collide, and each call is looked up three times.
 #[derive(Debug, Default)]
 struct IdHasher(u64);
 
@@ -145,7 +145,7 @@ impl Hasher for IdHasher {
     }
 
     fn write_i64(&mut self, id: i64) {
-        // The multiplier of the golden ratio also spreads neighbours in the upper bits.
+        // The multiplier of the golden ratio also spreads neighbors in the upper bits.
         self.0 = (self.0 ^ id.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
@@ -158,13 +158,13 @@ impl Hasher for IdHasher {
 pub(crate) type NeedsTimer = bool;
 
 impl PendingCalls {
-    /// Sets the id after which the ids of calls begin.
+    /// Sets the ID after which the IDs of calls begin.
     #[cfg(feature = "http-server")]
     pub(crate) fn count_from(&self, id: i64) {
         self.state.lock().last_id = id;
     }
 
-    /// Sets the function that announces each call, by its id, before it is sent: other nodes may receive its answer.
+    /// Sets the function that announces each call, by its ID, before it is sent: other nodes may receive its response.
     #[cfg(feature = "http-server")]
     pub(crate) fn announce_by(&self, announce: Announce) {
         // It is set only once.
@@ -178,14 +178,14 @@ impl PendingCalls {
         Some(announce(id).await)
     }
 
-    /// Whether a call waits for its answer.
+    /// Whether a call waits for its response.
     pub(crate) fn is_waiting(&self, id: i64) -> bool {
         let state = self.state.lock();
         let call = state.calls.get(&id);
         call.is_some_and(|call| call.answer.is_none())
     }
 
-    /// Enters a call under a new id, with the alarm at which [`poll`](Self::poll) ends if there is no answer.
+    /// Enters a call under a new ID, with the alarm at which [`poll`](Self::poll) ends without a response.
     pub(crate) fn enter(
         &self,
         progress: Option<ProgressSender>,
@@ -228,7 +228,7 @@ impl PendingCalls {
         state.next_alarm.replace(alarm).is_none()
     }
 
-    /// Removes a call that is no longer waited for. Returns whether it had no answer yet.
+    /// Removes a call that is no longer awaited. Returns whether it had no response yet.
     pub(crate) fn leave(&self, id: i64) -> bool {
         let mut state = self.state.lock();
         let call = state.calls.remove(&id);
@@ -238,17 +238,17 @@ impl PendingCalls {
         unanswered
     }
 
-    /// Answers a call. Returns the answer as an error if no call waits for it.
+    /// Answers a call. Returns the response as an error if no call waits for it.
     pub(crate) fn answer(&self, id: i64, answer: Answer) -> Result<(), Answer> {
         self.store_answer(id, answer, false)
     }
 
-    /// Like [`answer`](Self::answer), for an answer that the caller gets only after [`release`](Self::release).
+    /// Like [`answer`](Self::answer), for a response that the caller gets only after [`release`](Self::release).
     pub(crate) fn answer_held(&self, id: i64, answer: Answer) -> Result<(), Answer> {
         self.store_answer(id, answer, true)
     }
 
-    /// Gives a held answer to its caller, if the call still waits.
+    /// Passes a held response to its caller, if the call still waits.
     pub(crate) fn release(&self, id: i64) {
         let mut state = self.state.lock();
         let Some(call) = state.calls.get_mut(&id) else {
@@ -262,7 +262,7 @@ impl PendingCalls {
         }
     }
 
-    /// Gives all held answers to their callers, since the handlers that they wait for will not begin any more.
+    /// Passes all held responses to their callers, because the handlers that they wait for will never begin.
     pub(crate) fn release_all(&self) {
         let mut state = self.state.lock();
         let held = state.calls.values_mut().filter(|call| call.is_held);
@@ -276,14 +276,14 @@ impl PendingCalls {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Notes that a notification is sent.
+    /// Records that a notification is sent.
     pub(crate) fn note_notification(&self) {
         let mut state = self.state.lock();
         state.notified_after = Some(state.last_id);
     }
 
-    /// The call that an error without an id answers: the only one that waits, if it was sent after the last notification. Only the
-    /// first of several such errors counts.
+    /// The call that an error without an ID answers: the only one that waits, if it was sent after the last notification. Only
+    /// the first of several such errors counts.
     pub(crate) fn answered_without_id(&self) -> Addressee {
         let mut state = self.state.lock();
         let notified_after = state.notified_after;
@@ -320,7 +320,7 @@ impl PendingCalls {
         Ok(())
     }
 
-    /// The answer of a call, or `None` once its alarm has fired. Otherwise the task is woken for either.
+    /// The response of a call, or `None` once its alarm has fired. Otherwise the task is woken for either.
     pub(crate) fn poll(&self, id: i64, cx: &Context<'_>) -> Poll<Option<Answer>> {
         let mut state = self.state.lock();
         let Entry::Occupied(mut entry) = state.calls.entry(id) else {
@@ -382,10 +382,7 @@ impl PendingCalls {
             return false;
         };
         if !progress.send(params) {
-            tracing::warn!(
-                id,
-                "progress came faster than the caller takes it; one update is lost"
-            );
+            tracing::warn!(id, "progress queue is full; dropping an update");
         }
         true
     }
@@ -411,24 +408,24 @@ impl PendingCalls {
         state.fail_unanswered(reason)
     }
 
-    /// Whether a call without an answer has failed because its peer was lost. Must be called under the lock of the outbox,
+    /// Whether a call without a response has failed because its peer was lost. Must be called under the lock of the outbox,
     /// under which calls fail.
     pub(in crate::session) fn has_failed(&self, id: i64) -> bool {
         id <= self.failed_up_to.load(Ordering::Relaxed)
     }
 
-    /// Whether there will be no more answers.
+    /// Whether there will be no more responses.
     #[cfg(feature = "client")]
     pub(crate) fn is_closed(&self) -> bool {
         self.no_more_answers.is_set()
     }
 
-    /// Waits until there will be no more answers. Cancel safe.
+    /// Waits until there will be no more responses. Cancel safe.
     pub(crate) async fn wait_closed(&self) {
         self.no_more_answers.wait().await;
     }
 
-    /// Records that a call will be made again; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
+    /// Records that a call will be repeated; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
     pub(in crate::session) fn begin_continuation(&self) {
         self.state.lock().continued += 1;
     }
@@ -437,8 +434,7 @@ impl PendingCalls {
         self.state.lock().continued -= 1;
     }
 
-    /// Whether all calls are answered, and none will be made again, including those whose answers have not been read by their
-    /// callers yet.
+    /// Whether all calls are answered and none will be repeated, including those whose callers have not read the response yet.
     pub(crate) fn is_empty(&self) -> bool {
         let state = self.state.lock();
         let is_continued = |call: &PendingCall| match &call.answer {
@@ -492,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn one_timer_rings_for_all_calls() {
+    fn calls_share_one_timer() {
         let calls = PendingCalls::default();
         let now = Instant::now();
         let second = Duration::from_secs(1);
@@ -513,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_answered_once() {
+    fn call_is_answered_once() {
         let calls = PendingCalls::default();
         let (id, _) = enter(&calls, Instant::now()).unwrap();
         assert!(!calls.is_empty());
@@ -528,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_answer_is_given_once_it_is_released() {
+    fn held_answer_is_delivered_once_released() {
         let calls = PendingCalls::default();
         let now = Instant::now();
         let ids = [(); 3].map(|()| enter(&calls, now).unwrap().0);
@@ -552,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_of_a_burst_is_freed() {
+    fn memory_of_a_burst_is_freed() {
         let calls = PendingCalls::default();
         let now = Instant::now();
         let stays = enter(&calls, now).unwrap().0;

@@ -1,4 +1,4 @@
-//! Deadline of a call: its timeout, which progress and questions of the peer put off, and its total limit.
+//! The deadline of a call: its timeout, which progress and questions of the peer extend, and its total limit.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -35,17 +35,17 @@ impl Deadline {
         }
     }
 
-    /// Puts the deadline off after a sign of life at `now`. Returns whether there is time left.
+    /// Extends the deadline after a sign of life at `now`. Returns whether there is time left.
     pub(crate) fn put_off(&mut self, now: Instant) -> bool {
         self.at = after(now, self.timeout).min(self.last);
         now < self.last
     }
 
-    /// Puts a deadline that has passed off, if questions of the peer are being answered, or were since it was set. Returns
-    /// whether it was put off.
+    /// Extends a deadline that has passed, if questions of the peer are being answered, or were since it was set. Returns
+    /// whether it was extended.
     pub(crate) fn put_off_for(&mut self, paused: &PausedDeadlines, now: Instant) -> bool {
         let later = match paused.waits() {
-            // The end of the questions is not known yet. At the new deadline this is checked again, and the deadline put off
+            // The end of the questions is not known yet. At the new deadline this is checked again, and the deadline extended
             // once more.
             Waits { waiting: 1.., .. } => after(now, self.timeout.max(LOOK_AGAIN)),
             Waits {
@@ -68,8 +68,7 @@ impl Deadline {
             self.timeout
         };
         Error::timeout(format!(
-            "no answer to {method} within {limit:?}; the call was cancelled \
-             (set a longer timeout on the call where it may take longer)"
+            "{method} timed out: no response within {limit:?}; set a longer timeout on the call"
         ))
     }
 }
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn questions_put_a_deadline_off_until_the_total() {
+    async fn questions_postpone_deadline_up_to_the_total() {
         let second = Duration::from_secs(1);
         let start = Instant::now();
         let options = CallOptions {
@@ -155,7 +154,7 @@ mod tests {
 
     #[cfg(feature = "client")]
     #[tokio::test(start_paused = true)]
-    async fn waits_of_the_transport_put_a_deadline_off() {
+    async fn transport_waits_postpone_the_deadline() {
         let second = Duration::from_secs(1);
         let options = CallOptions {
             timeout: second,

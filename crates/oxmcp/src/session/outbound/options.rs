@@ -1,4 +1,4 @@
-//! Options of a call: timeouts, progress, cancellation, metadata.
+//! The options of a call: timeouts, progress, cancellation, metadata.
 
 use std::{
     sync::{Arc, Mutex},
@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The default time that a call waits for an answer, or for a sign of life.
+/// The default time that a call waits for a response, or for a sign of life.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The default total time that a call waits, however much progress is reported.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
@@ -22,7 +22,7 @@ const MAX_TOTAL: Duration = Duration::from_secs(600);
 /// A callback for progress.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
-/// A callback that is given the id of a call before the call is sent.
+/// A callback that receives the ID of a call before the call is sent.
 pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
 
 /// The options of a call.
@@ -35,7 +35,7 @@ pub(crate) struct CallOptions {
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) meta: Meta,
-    /// Whether the call was begun before: then it can be made even while the session is being closed.
+    /// Whether the call continues an earlier one: then it can be made even while the session is closing.
     pub(crate) is_continuation: bool,
 }
 
@@ -67,8 +67,8 @@ impl CallOptions {
         cancel.is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Refuses metadata that callers must not set: keys that the session itself sets must not occur twice, and the other keys
-    /// must follow the rules, except those that are known by an extension.
+    /// Rejects metadata that callers must not set: keys that the session itself sets must not occur twice, and other keys must
+    /// follow the rules, unless an extension has declared them.
     pub(super) fn check_meta(
         &self,
         is_modern: bool,
@@ -87,7 +87,7 @@ impl CallOptions {
         let mut own = envelope.chain(progress.then_some(Meta::PROGRESS_TOKEN));
         match own.find(|key| self.meta.get(key).is_some()) {
             Some(key) => Err(Error::misuse(format!(
-                "the session sets {key:?} in the _meta of its requests by itself"
+                "cannot set the `_meta` key {key:?}: the session sets it"
             ))),
             None => self.meta.check_keys(is_known).map_err(Error::misuse),
         }

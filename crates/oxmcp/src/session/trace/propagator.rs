@@ -1,4 +1,4 @@
-//! Propagator of the process, which carries traces from spans into messages and back.
+//! The propagator of the process, which carries traces from spans into messages and back.
 
 use std::sync::OnceLock;
 
@@ -13,15 +13,15 @@ use crate::{
 
 static PROPAGATOR: OnceLock<Box<dyn Propagator>> = OnceLock::new();
 
-/// A propagator, which knows the traces of spans of [`tracing`]. See the [module](super).
+/// Carries traces from [`tracing`] spans into messages and back. See the [module](super).
 ///
-/// Its methods are called for each request, so they must not block.
+/// Its methods are called for each request, and must not block.
 pub trait Propagator: Send + Sync + 'static {
     /// Returns the context of a span's trace, which is sent with a request that is made within the span.
     fn inject(&self, span: &Span) -> TraceContext;
 
-    /// Makes a received context the parent of a span, which has just been created and was not entered yet. The current span is
-    /// the one around it.
+    /// Makes a received context the parent of a span that was just created and not entered yet. The current span is the one
+    /// around it.
     fn extract(&self, context: &TraceContext, span: &Span);
 }
 
@@ -49,10 +49,10 @@ pub trait Propagator: Send + Sync + 'static {
 /// ```
 ///
 /// # Errors
-/// If one is set already.
+/// If a propagator is already set.
 pub fn set_propagator(propagator: impl Propagator) -> Result<()> {
     let set = PROPAGATOR.set(Box::new(propagator));
-    set.map_err(|_| Error::misuse("this process has a propagator of traces already"))
+    set.map_err(|_| Error::misuse("this process already has a trace propagator"))
 }
 
 /// Whether a propagator is set.
@@ -72,7 +72,7 @@ pub(crate) fn inject(span: &Span) -> Option<TraceContext> {
 }
 
 /// Makes the span of a request, which was not entered yet, continue the trace of its caller: by the context in the request
-/// (`said`), and for members that it lacks by the context of the transport (`brought`).
+/// (`said`), and for missing members by the context of the transport (`brought`).
 pub(crate) fn extract(
     span: &Span,
     said: impl FnOnce() -> TraceContext,
@@ -105,16 +105,16 @@ pub(crate) fn extract(
     }));
 }
 
-/// Whether a span belongs to the trace that the transport brought: then a middleware in front of the endpoint has continued it.
+/// Whether a span belongs to the trace of the transport: then a middleware in front of the endpoint has continued it.
 fn is_within(propagator: &dyn Propagator, span: &Span, brought: &TraceContext) -> bool {
     let trace_id = brought.trace_id();
     trace_id.is_some() && propagator.inject(span).trace_id() == trace_id
 }
 
-/// The result of a call of the propagator. A panic is logged: it must not end the connection.
+/// The result of a propagator call. A panic is logged, because it must not end the connection.
 fn logged<T>(called: std::result::Result<T, panics::Panic>) -> Option<T> {
     let panicked = |panic: &panics::Panic| {
-        tracing::error!(panic = %Logged(panic.text()), "the propagator of traces panicked");
+        tracing::error!(panic = %Logged(panic.text()), "trace propagator panicked");
     };
     called.inspect_err(panicked).ok()
 }

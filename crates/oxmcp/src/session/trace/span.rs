@@ -1,5 +1,5 @@
-//! Spans of requests, outgoing and incoming, by OpenTelemetry's
-//! [conventions for MCP](https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/).
+//! The spans of requests, outgoing and incoming, by OpenTelemetry's [conventions for
+//! MCP](https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/).
 
 use std::{borrow::Cow, cell::LazyCell, sync::Arc, thread};
 
@@ -31,7 +31,7 @@ const OUTBOUND: &str = "mcp.client.request";
 /// The target of both spans.
 pub(crate) const TARGET: &str = module_path!();
 
-/// The maximum number of characters of a name or method, of a URI and of a request id in a span: longer values are not meant to
+/// The maximum number of characters of a name or method, of a URI and of a request ID in a span: longer values are not meant to
 /// be read.
 const MAX_NAME: usize = 256;
 const MAX_URI: usize = 1024;
@@ -90,8 +90,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The span of an incoming request, which continues the trace of its caller. If no subscriber wants the span, it costs nothing:
-/// its fields are not computed then.
+/// The span of an incoming request, which continues the trace of its caller. If no subscriber wants the span, its fields are
+/// not computed, and it costs nothing.
 pub(crate) fn inbound(
     context: &Arc<ContextParts>,
     method: &str,
@@ -218,21 +218,21 @@ pub(crate) fn outbound(revision: Option<Revision>, method: &str, params: &[u8]) 
     }
 }
 
-/// The span of an outgoing request. It is never entered, since the work in it is done by the peer.
+/// The span of an outgoing request. It is never entered, because the peer does the work in it.
 pub(crate) struct OutboundSpan {
     pub(crate) span: Span,
     is_call: bool,
 }
 
 impl OutboundSpan {
-    /// Records the id that was assigned to the request.
+    /// Records the ID that was assigned to the request.
     pub(crate) fn begin(&self, id: i64) {
         if !self.span.is_disabled() {
             self.span.record("jsonrpc.request.id", id.to_string());
         }
     }
 
-    /// Records the answer: a result, as JSON, or an error.
+    /// Records the response: a result, as JSON, or an error.
     pub(crate) fn finish(&self, result: Result<&str, &Error>) {
         if self.span.is_disabled() {
             return;
@@ -245,7 +245,7 @@ impl OutboundSpan {
         }
     }
 
-    /// Records that no answer will come.
+    /// Records that no response will arrive.
     pub(crate) fn fail(&self, error_type: &'static str) {
         fail(&self.span, error_type);
     }
@@ -287,7 +287,7 @@ fn says_tool_error(json: &str) -> bool {
 }
 
 /// The handover of a request to the layer for `tracing-subscriber`, which is notified of a span while it is created. A span
-/// itself can carry only text.
+/// itself can contain only text.
 #[cfg(feature = "tracing-subscriber")]
 mod layer {
     use std::{

@@ -1,4 +1,4 @@
-//! The wait for a task of 2025-11-25: a separate request fetches its result, and its questions arrive as requests of the server.
+//! Waiting for a task of 2025-11-25: a separate request fetches its result, and its questions arrive as requests of the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     session::{outbound::calls::CallResult, task::BoxFuture},
 };
 
-/// The `tasks/result` request, which the server answers when the task is over.
+/// The `tasks/result` request, which the server answers when the task has ended.
 type Waiting = BoxFuture<Result<TaskPayload>>;
 
 impl Drive {
@@ -31,11 +31,11 @@ impl Drive {
             };
             let state = select! {
                 biased;
-                // First, because the state says how to take the answer.
+                // First, because the state tells how to read the answer.
                 state = due => state?,
                 answer = answer(&mut waiting) => {
                     waiting = None;
-                    // The server answers this request when the task is over.
+                    // The server answers this request when the task has ended.
                     let is_refused = |error: &Error| error.is_protocol();
                     self.note_over(answer.as_ref().err().is_none_or(is_refused));
                     match answer {
@@ -51,8 +51,8 @@ impl Drive {
                     return self.outcome(waiting, &state).await;
                 }
                 TaskStatus::Working => {}
-                // A server sends its questions on the stream of this request, because there may be no other stream. And while the
-                // status is unknown, only the answer to this request shows that the task is over.
+                // A server sends its questions on the stream of this request, because there may be no other stream. While the
+                // status is unknown, only the answer to this request shows that the task has ended.
                 _ => {
                     waiting.get_or_insert_with(|| self.payload());
                 }
@@ -84,7 +84,7 @@ impl Drive {
         settle(&state, answer)
     }
 
-    /// Fetches the outcome of a task that is over.
+    /// Fetches the outcome of a task that has ended.
     async fn outcome(
         &mut self,
         mut waiting: Option<Waiting>,
@@ -98,10 +98,10 @@ impl Drive {
                 Ok(Ok(payload)) => return settle(state, Ok(payload)),
                 Ok(Err(error)) => error,
                 Err(_) => Error::timeout(format!(
-                    "tasks/result: the task is over, and the server did not answer within {limit:?}"
+                    "tasks/result timed out: no response within {limit:?}, although the task has ended"
                 )),
             };
-            // The status message of a failed task is worth more than a longer wait.
+            // The status message of a failed task is more useful than a longer wait.
             let is_known = error.is_timeout() && state.status == TaskStatus::Failed;
             if is_known || self.ends_call(&error) || self.known_since.elapsed() >= kept {
                 return settle(state, Err(error));
@@ -138,7 +138,7 @@ fn settle(state: &TaskState, answer: Result<TaskPayload>) -> Result<CallResult> 
     }
 }
 
-/// The error of a failed task, with the status message, which may be the only text that says why.
+/// The error of a failed task, with the status message, which may be the only text that explains it.
 fn explained(error: Error, state: &TaskState) -> Error {
     if error.is_protocol() && error.code() == ErrorCode::METHOD_NOT_FOUND {
         return failed(state);

@@ -1,4 +1,4 @@
-//! [`Drive`], which polls a task until it is over and answers its questions.
+//! [`Drive`], which polls a task until it has ended and answers its questions.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     session::{outbound::calls::CallResult, task::BoxFuture},
 };
 
-/// A callback for each state of a task that differs from the one before.
+/// A callback for each state of a task that differs from the previous one.
 pub(super) type OnChange = Box<dyn FnMut(&TaskState) + Send>;
 
 /// The driver of one task that the client waits for.
@@ -40,7 +40,7 @@ pub(super) struct Drive {
     answered: HashSet<String>,
     rounds: usize,
     has_subscribed: bool,
-    /// Whether the task is over or gone, and need not be cancelled.
+    /// Whether the task has ended or is gone, and need not be cancelled.
     is_over: bool,
 }
 
@@ -74,7 +74,7 @@ impl Drive {
     /// Waits for the outcome of the call.
     ///
     /// # Errors
-    /// The error of the call, a cancellation of the task, and any failure that keeps the outcome from being known.
+    /// The error of the call, a cancellation of the task, and any failure to determine the outcome.
     ///
     /// # Cancel safety
     /// Dropping the future stops the wait; the task continues.
@@ -84,7 +84,7 @@ impl Drive {
             biased;
             done = self.run_in_era() => done,
             () = ended.calls().wait_closed() => Err(Error::closed(
-                "the session ended before the task was over, which tools/call became",
+                "tools/call failed: the session ended before its task did",
             )),
         }
     }
@@ -111,11 +111,11 @@ impl Drive {
                 TaskStatus::Cancelled => return Err(cancelled(&state)),
                 TaskStatus::InputRequired => self.answer(&state).await?,
                 TaskStatus::Working => {}
-                // An outcome shows that the task is over, whatever its status means.
+                // An outcome shows that the task has ended, whatever its status means.
                 _ if state.result.is_some() || state.error.is_some() => return completed(state),
                 _ => {}
             }
-            // Most tasks are over at the first poll, so the subscription is opened only after it.
+            // Most tasks have ended by the first poll, so the subscription is opened only after it.
             if !self.has_subscribed {
                 self.has_subscribed = true;
                 push = Push::open(&self.exchange);
@@ -158,7 +158,7 @@ impl Drive {
         self.is_over |= is_over;
     }
 
-    /// Whether the task is over or gone, and need not be cancelled.
+    /// Whether the task has ended or is gone, and need not be cancelled.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -191,7 +191,7 @@ impl Drive {
         has_changed
     }
 
-    /// Answers the questions of the task that were not answered yet.
+    /// Answers the task's unanswered questions.
     async fn answer(&mut self, state: &TaskState) -> Result<()> {
         let asked = state.input_requests.iter().flatten();
         let new: Vec<(&str, &RawJson)> = asked
@@ -205,7 +205,7 @@ impl Drive {
         self.rounds += 1;
         if self.rounds > limit {
             return Err(Error::limit(format!(
-                "{}: the task still asks for input after {limit} rounds, which is the limit (ClientLimits::max_rounds)",
+                "{}: the task still asks for input after {limit} rounds; raise `ClientLimits::max_rounds` if that is expected",
                 CallTool::NAME
             )));
         }
@@ -242,7 +242,7 @@ impl Drive {
     }
 }
 
-/// Whether the status is final: a task with it does not change any more.
+/// Whether the status is final: the task no longer changes.
 pub(super) fn is_final(status: &TaskStatus) -> bool {
     matches!(
         status,
@@ -254,15 +254,15 @@ pub(super) fn is_final(status: &TaskStatus) -> bool {
 fn completed(state: TaskState) -> Result<CallResult> {
     let Some(result) = state.result else {
         return Err(state.error.map_or_else(
-            || Error::decode("tools/call became a task, which is completed without a result"),
+            || Error::decode("tools/call failed: the server completed its task without a result"),
             Error::from,
         ));
     };
     let text: Box<str> = result.into();
-    // The task was the only alternative to a result, so its own result must be a complete one.
+    // The task was the alternative to a complete result, so its own result must be complete.
     if peek_result_type(Text::checked(&text)) != ResultType::Complete {
         return Err(Error::decode(
-            "tools/call became a task, which is completed with something else than a result of the call",
+            "tools/call failed: the result of its task is not a final result",
         ));
     }
     Ok(text.into())
@@ -277,7 +277,7 @@ fn failure(state: &TaskState) -> Result<CallResult> {
     }
 }
 
-/// The result of a failed task: the result of a tool that has failed, or an error if the result says nothing.
+/// The result of a failed task: the result of a failed tool, or an error if the result has no content.
 pub(super) fn failed_result(state: &TaskState, result: &str) -> Result<CallResult> {
     if says_failed(result) {
         return Ok(Box::<str>::from(result).into());
@@ -305,7 +305,7 @@ pub(super) fn failed_result(state: &TaskState, result: &str) -> Result<CallResul
     Ok(text.into_boxed_str().into())
 }
 
-/// Whether a result says that its tool has failed.
+/// Whether a result reports that its tool failed.
 pub(super) fn says_failed(result: &str) -> bool {
     let mut members = Text::checked(result).members();
     members.any(|(name, value)| name.is_str("isError") && value.get() == "true")
@@ -315,7 +315,7 @@ pub(super) fn says_failed(result: &str) -> bool {
 pub(super) fn failed(state: &TaskState) -> Error {
     let said = state.status_message.clone();
     Error::internal(said.unwrap_or_else(|| {
-        "tools/call became a task, which failed; the server does not say why".to_owned()
+        "tools/call failed: its task failed; the server gave no reason".to_owned()
     }))
 }
 
@@ -323,6 +323,6 @@ pub(super) fn cancelled(state: &TaskState) -> Error {
     let why = state.status_message.as_deref();
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     Error::cancelled(format!(
-        "tools/call became a task, which was cancelled{why}"
+        "tools/call was cancelled: its task was cancelled{why}"
     ))
 }

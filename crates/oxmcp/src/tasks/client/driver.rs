@@ -25,19 +25,19 @@ use crate::{
     session::task::BoxFuture,
 };
 
-/// Support for tasks in a client.
+/// Adds tasks to a client.
 pub trait ClientTasks: Sized {
-    /// Lets servers run tool calls as tasks, in sessions that are opened from now on. A call is awaited as before: if it has become
-    /// a task, the client polls the task as often as the server wants, receives its changes from servers that send them, answers
-    /// its questions with the client's handlers, and returns the result.
+    /// Lets servers run tool calls as tasks, in sessions that are opened from now on. A call is awaited as before. If it
+    /// becomes a task, the client polls it as often as the server wants, receives its changes from servers that send them,
+    /// answers its questions with the client's handlers, and returns the result.
     ///
-    /// - Modern servers decide which calls become tasks. On servers that speak 2025-11-25, only those tools run as tasks that run
-    ///   in no other way; older revisions have no tasks.
-    /// - The [time-out](crate::Call::timeout) of the call expires when the task has not changed for that long. It is paused while
-    ///   the task waits for an answer; [`max_total`](crate::Call::max_total) is not.
-    /// - Dropping the call's future cancels the task, as the time-out and the cancellation token of the call do.
-    /// - Requests about the task that fail for transient reasons are retried, until the server no longer keeps the task, or for 10
-    ///   minutes if the task has no time to live.
+    /// - Modern servers decide which calls become tasks. On servers that speak 2025-11-25, only tools that require a task run
+    ///   as one. Older revisions have no tasks.
+    /// - The [timeout](crate::Call::timeout) of the call expires when the task has not changed for that long. It is paused
+    ///   while the task waits for an answer; [`max_total`](crate::Call::max_total) is not.
+    /// - Dropping the call's future cancels the task, and so do the timeout and the cancellation token of the call.
+    /// - Requests about the task that fail for transient reasons are retried until the task's time to live is over, or for 10
+    ///   minutes if it has none.
     ///
     /// ```
     /// use std::time::Duration;

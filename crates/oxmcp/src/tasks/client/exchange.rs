@@ -1,4 +1,4 @@
-//! [`Exchange`], the requests about one task in the form of its era, and their retries.
+//! [`Exchange`], the requests about one task, in the protocol of its era, and their retries.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,9 +23,9 @@ use crate::{
     },
 };
 
-/// How long consecutive requests for a task without a TTL may fail.
+/// For this long, consecutive requests about a task without a TTL may fail.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// The maximum length of a task id, in bytes: the id is sent with every request, over HTTP in a header.
+/// The maximum length of a task ID, in bytes: every request sends the ID, over HTTP in a header.
 const MAX_ID: usize = 1024;
 
 /// The two designs of tasks.
@@ -38,7 +38,7 @@ pub(super) enum Era {
 }
 
 impl Era {
-    /// The design of the tasks in a session, if its revision has tasks.
+    /// The kind of tasks in a session, if its revision has tasks.
     pub(super) fn of(session: &ClientSession) -> Option<Self> {
         let revision = session.revision();
         if revision.is_modern() {
@@ -60,11 +60,11 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// # Errors
-    /// If the id is empty or too long.
+    /// If the ID is empty or too long.
     pub(super) fn new(session: &ClientSession, era: Era, id: &str) -> Result<Self> {
         if id.is_empty() || id.len() > MAX_ID {
             return Err(Error::decode(format!(
-                "{}: the server made a task whose id has {} bytes; it must have 1 to {MAX_ID}",
+                "{}: the server sent a task ID of {} bytes; expected 1 to {MAX_ID}",
                 CallTool::NAME,
                 id.len()
             )));
@@ -86,7 +86,7 @@ impl Exchange {
         TaskParams::new(&*self.id)
     }
 
-    /// A request that is sent even if the session is being closed, if a call waits for the task.
+    /// A request that is sent even while the session closes, if a call waits for the task.
     fn request<M: Method>(&self, params: M::Params) -> Call<M> {
         let mut call = self.session.request::<M>(params);
         call.options.is_continuation = self.guard.is_some();
@@ -104,7 +104,7 @@ impl Exchange {
         };
         if *state.task_id != *self.id {
             return Err(Error::decode(
-                "tasks/get: the server answered with another task than it was asked for",
+                "tasks/get: the server returned a different task",
             ));
         }
         Ok(state)
@@ -116,7 +116,7 @@ impl Exchange {
         self.request::<UpdateTask>(params).await.map(drop)
     }
 
-    /// Waits for the outcome of the call, which the server returns when the task is over.
+    /// Waits for the outcome of the call, which the server returns when the task has ended.
     pub(super) async fn payload(&self) -> Result<TaskPayload> {
         let call = self.request::<method::GetTaskPayload>(self.params());
         call.timeout(LONGEST_WAIT).await
@@ -174,16 +174,16 @@ impl Exchange {
     }
 }
 
-/// Adds to an error that the call became a task and is lost: the error alone would seem to be an error of the call.
+/// Adds to an error that it concerns the task of a call: by itself it would look like an error of the call.
 fn lost(error: Error) -> Error {
     let said = error.message().to_owned();
     if error.is_protocol() && error.code() == ErrorCode::INVALID_PARAMS {
         return error.saying(format!(
-            "tools/call became a task that the server does not have any more, or not for this client; it says: {said}"
+            "tools/call failed: its task is gone, or belongs to another client: {said}"
         ));
     }
     error.saying(format!(
-        "tools/call became a task, and how it fares cannot be found out: {said}"
+        "tools/call failed: cannot get the status of its task: {said}"
     ))
 }
 
@@ -211,7 +211,7 @@ impl CancelGuard {
         Self(Some(Arc::clone(exchange)))
     }
 
-    /// Disarms the guard, because the task is over or does not exist.
+    /// Disarms the guard, because the task has ended or does not exist.
     pub(super) fn disarm(&mut self) {
         self.0 = None;
     }
@@ -224,9 +224,9 @@ impl Drop for CancelGuard {
         };
         let runtime = exchange.session.connection().runtime.clone();
         spawn_on(&runtime, async move {
-            // The caller does not wait, and a failure is only logged: the task may be over, or its server gone.
+            // The caller does not wait, and a failure is only logged: the task may have ended, or its server be gone.
             if let Err(error) = exchange.cancel().await {
-                tracing::debug!(error = %Logged(&error), "a task was not cancelled");
+                tracing::debug!(error = %Logged(&error), "could not cancel a task");
             }
         });
     }

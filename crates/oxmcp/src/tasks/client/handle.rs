@@ -1,4 +1,4 @@
-//! [`TaskHandle`], the client's handle of a tool call that the server runs as a task.
+//! [`TaskHandle`], a client's handle to a tool call that the server runs as a task.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ use crate::{
     session::task::spawn_on,
 };
 
-/// A tool call that can be held as a task.
+/// Turns a tool call into a handle to its task.
 pub trait AsTask {
-    /// Makes the call, and returns when it has become a task or was answered at once. The server decides which; a server that
-    /// speaks 2025-11-25 is asked for a task if the tool can run as one. The client must have [tasks](super::ClientTasks::tasks).
+    /// Makes the call, and returns when it has become a task or was answered directly. The server decides which. A server that
+    /// speaks 2025-11-25 is asked for a task if the tool supports it. The client needs [tasks](super::ClientTasks::tasks).
     ///
     /// ```
     /// use oxmcp::{Client, Server, Tool, tasks::{AsTask, ClientTasks, ResumeTask, TaskPolicy, TaskTool, Tasks}, testing};
@@ -56,14 +56,14 @@ pub trait AsTask {
     /// ```
     ///
     /// # Errors
-    /// The errors of the call up to that point; and if the client has no tasks.
+    /// The errors of the call up to that point. Also if the client has no tasks.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the request. If the server has created a task by then of which this side has not been informed,
-    /// the task continues.
+    /// Dropping the future cancels the request. If the server has already created a task that this side does not know yet, the
+    /// task continues.
     #[expect(
         clippy::wrong_self_convention,
-        reason = "a call is used up when it is made, however that is said"
+        reason = "making a call consumes it, like `IntoFuture`"
     )]
     fn as_task(self) -> impl Future<Output = Result<TaskHandle>> + Send;
 }
@@ -81,20 +81,19 @@ impl AsTask for Call<CallTool> {
                 Ok(TaskHandle::answered(session, tool, result))
             }
             Started::Answered(CallAnswer::InputRequired(_)) => {
-                Err(Error::internal("nobody answers"))
+                Err(Error::internal("unexpected request for input"))
             }
         }
     }
 }
 
-/// A session in which tasks can be resumed.
+/// Resumes tasks in a session.
 pub trait ResumeTask {
-    /// Resumes a task that was created in another session with the same server, or by another process. Nothing is sent before this
-    /// returns: if the server no longer has the task, or not for this client, the handle reports that.
+    /// Resumes a task that was created in another session with the same server, or by another process. Nothing is sent yet: if
+    /// the task is gone or belongs to another client, the handle reports it.
     ///
     /// # Errors
-    /// If the session is with another server than that of the task, or its revision has another kind of tasks; and if the client
-    /// has no tasks.
+    /// If the session is with a different server, if its revision has another kind of tasks, or if the client has no tasks.
     fn resume_task(&self, reference: &TaskReference) -> Result<TaskHandle>;
 }
 
@@ -113,7 +112,7 @@ fn expect_tasks(session: &ClientSession) -> Result<()> {
         return Ok(());
     }
     Err(Error::misuse(
-        "the client has no tasks: say Client::tasks before it connects",
+        "tasks are not enabled: call `Client::tasks` before connecting",
     ))
 }
 
@@ -124,24 +123,24 @@ struct LastState {
     outcome: Option<Arc<Result<CallToolResult>>>,
 }
 
-/// A tool call that its server runs as a task, or has answered at once. Created by [`AsTask::as_task`] and
-/// [`ResumeTask::resume_task`].
+/// A handle to a tool call that the server runs as a task, or has answered directly. [`AsTask::as_task`] and
+/// [`ResumeTask::resume_task`] create it.
 ///
-/// While the handle is held, the task is polled in the background, the client's handlers answer its questions, and the session
-/// stays open. No time-out applies. Dropping the handle stops only the polling: the task continues. [`cancel`](Self::cancel)
+/// While the handle exists, the task is polled in the background, the client's handlers answer its questions, and the session
+/// stays open. No timeout applies. Dropping the handle only stops the polling: the task continues. [`cancel`](Self::cancel)
 /// cancels it.
-#[must_use = "dropping it leaves the task to itself"]
+#[must_use = "dropping the handle stops polling the task"]
 pub struct TaskHandle {
     session: ClientSession,
     tool: String,
-    /// `None` if the call was answered at once.
+    /// `None` if the call was answered directly.
     exchange: Option<Arc<Exchange>>,
     known: watch::Receiver<LastState>,
     _stop: Option<DropGuard>,
 }
 
 impl TaskHandle {
-    /// Creates the handle of a task, which is driven in the background.
+    /// Creates the handle to a task, which is driven in the background.
     fn driven(exchange: Exchange, tool: String, state: Option<TaskState>) -> Self {
         let session = exchange.session.clone();
         let exchange = Arc::new(exchange);
@@ -177,7 +176,7 @@ impl TaskHandle {
         }
     }
 
-    /// Creates the handle of a call that was answered at once.
+    /// Creates the handle to a call that was answered directly.
     fn answered(session: ClientSession, tool: String, result: CallToolResult) -> Self {
         let (_, known) = watch::channel(LastState {
             state: None,
@@ -192,21 +191,21 @@ impl TaskHandle {
         }
     }
 
-    /// The id of the task. `None` if the server answered at once and created no task. Treat the id as a secret.
+    /// Returns the ID of the task. `None` if the server answered directly. Treat the ID as a secret.
     #[must_use]
     pub fn id(&self) -> Option<&str> {
         self.exchange.as_ref().map(|it| &*it.id)
     }
 
-    /// The last known state of the task. `None` if there is no task, or its state is not known yet.
+    /// Returns the last known state of the task. `None` if there is no task, or its state is not known yet.
     #[must_use]
     pub fn state(&self) -> Option<Arc<TaskState>> {
         self.known.borrow().state.clone()
     }
 
-    /// The states of the task from now on: the current state, if it is known, and each later state that differs. If the states
-    /// change faster than they are read, intermediate states are left out. The stream ends when the task is over, or its state
-    /// cannot be determined any more; [`result`](Self::result) reports which.
+    /// Returns the states of the task as a stream: the current state, if it is known, then each different state. If states
+    /// change faster than they are read, intermediate states are skipped. The stream ends when the task has ended or its state
+    /// can no longer be determined; [`result`](Self::result) reports which.
     pub fn updates(&self) -> impl Stream<Item = Arc<TaskState>> + Send + Unpin + use<> {
         let mut known = self.known.clone();
         known.mark_changed();
@@ -234,9 +233,9 @@ impl TaskHandle {
     /// Waits for the outcome of the call. May be called again.
     ///
     /// # Errors
-    /// The error of the call; [`Error::is_cancelled`] if the task was cancelled; and any failure that keeps the outcome from being
-    /// known: the server no longer has the task, the server cannot be reached for as long as it keeps the task, a handler failed,
-    /// or the session has ended.
+    /// The error of the call; [`Error::is_cancelled`] if the task was cancelled; and any failure to determine the outcome. That
+    /// is the case if the task is gone, if the server was unreachable for the rest of the task's lifetime, if a handler failed,
+    /// or if the session has ended.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -247,7 +246,7 @@ impl TaskHandle {
         match outcome.as_deref() {
             Some(Ok(result)) => Ok(result.clone()),
             Some(Err(error)) => Err(error.copy()),
-            None => Err(Error::closed("the task is not waited for any more")),
+            None => Err(Error::closed("the task is no longer polled")),
         }
     }
 
@@ -255,7 +254,7 @@ impl TaskHandle {
     /// [`Call::validated`](crate::Call::validated) does.
     ///
     /// # Errors
-    /// Those of [`result`](Self::result); and if the content does not match the schema.
+    /// Those of [`result`](Self::result). Also if the content does not match the schema.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -281,11 +280,11 @@ impl TaskHandle {
         structured(&self.validated().await?)
     }
 
-    /// Asks the server to cancel the task. A server may finish the task nevertheless: [`result`](Self::result) returns the outcome.
-    /// Does nothing if the call was answered at once.
+    /// Asks the server to cancel the task. A server may still finish it: [`result`](Self::result) returns the outcome. Does
+    /// nothing if the call was answered directly.
     ///
     /// # Errors
-    /// If the server refuses, or if its answer does not arrive.
+    /// If the server refuses, or does not respond.
     ///
     /// # Cancel safety
     /// If the future is dropped before it completes, the task may or may not be cancelled.
@@ -296,14 +295,14 @@ impl TaskHandle {
         }
     }
 
-    /// The reference by which the task can be resumed. `None` if the call was answered at once.
+    /// Returns a reference that can resume the task. `None` if the call was answered directly.
     #[must_use]
     pub fn reference(&self) -> Option<TaskReference> {
         let id = self.id()?;
         Some(TaskReference::new(&self.session, &self.tool, id))
     }
 
-    /// Stops waiting for the task, as dropping the handle does, and returns the reference by which the task can be resumed.
+    /// Stops polling the task, like dropping the handle, and returns a reference that can resume the task.
     #[must_use]
     pub fn detach(self) -> Option<TaskReference> {
         self.reference()

@@ -18,13 +18,13 @@ use crate::{
 const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest pause.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
-/// The first and the longest pause, if the server does not state a poll interval.
+/// The first and the longest pause, if the server sends no poll interval.
 const OWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// The pauses between the polls of a task.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The next pause, if the server does not state a poll interval.
+    /// The next pause, if the server sends no poll interval.
     own: Duration,
     /// The number of failed requests since the last one that succeeded.
     failures: u32,
@@ -38,7 +38,7 @@ impl Pace {
         }
     }
 
-    /// The pause after a request that was answered. `asked` is the server's poll interval, in milliseconds.
+    /// The pause after a request that succeeded. `asked` is the server's poll interval, in milliseconds.
     pub(super) fn next(&mut self, asked: Option<u64>, has_changed: bool) -> Duration {
         self.failures = 0;
         if let Some(asked) = asked {
@@ -60,14 +60,14 @@ impl Pace {
     }
 }
 
-/// The deadlines of a call, including the task that it became. Each change of the task restarts the time-out, as progress does;
-/// while the server waits for an answer of this side, the time-out is paused. `max_total` bounds the whole.
+/// The deadlines of a call, including its task. Each change of the task restarts the timeout, like progress. The timeout is
+/// paused while the server waits for an answer from this side. `max_total` limits the whole.
 #[derive(Debug)]
 pub(super) struct Clock {
     timeout: Duration,
     max_total: Duration,
     latest: Instant,
-    /// When the time-out expires. `None` while it is paused.
+    /// When the timeout expires. `None` while it is paused.
     until: Mutex<Option<Instant>>,
     changed: Notify,
 }
@@ -85,13 +85,13 @@ impl Clock {
         }
     }
 
-    /// Restarts the time-out.
+    /// Restarts the timeout.
     pub(super) fn restart(&self) {
         *self.until.lock() = Some(after(Instant::now(), self.timeout));
         self.changed.notify_one();
     }
 
-    /// Pauses the time-out until it is restarted.
+    /// Pauses the timeout until it is restarted.
     pub(super) fn pause(&self) {
         *self.until.lock() = None;
         self.changed.notify_one();
@@ -106,14 +106,13 @@ impl Clock {
                 () = sleep_until(next) => {}
                 () = self.changed.notified() => continue,
             }
-            let (limit, option) = if next == self.latest {
-                (self.max_total, "max_total")
+            let (limit, (option, missed)) = if next == self.latest {
+                (self.max_total, ("max_total", "finish"))
             } else {
-                (self.timeout, "timeout")
+                (self.timeout, ("timeout", "change"))
             };
             return Error::timeout(format!(
-                "tools/call became a task, which was not over within {limit:?} and did not change; it was cancelled (set a \
-                 longer {option} on the call, or take it as a task by as_task)"
+                "tools/call timed out: its task did not {missed} within {limit:?} and was cancelled; set a longer {option} on the call, or use `as_task`"
             ));
         }
     }
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_asks_for_is_clamped() {
+    fn requested_poll_interval_is_clamped() {
         let mut pace = Pace::new();
         for (asked, expected) in [(0, 50), (70, 70), (u64::MAX, 60_000)] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! [`Push`], the subscription to a task: a server that supports it sends the changes, and need not be polled often.
+//! [`Push`], the subscription to a task: a server that supports it sends the changes, so it is polled less often.
 
 use std::{future::pending, time::Duration};
 

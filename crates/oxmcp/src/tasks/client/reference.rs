@@ -1,4 +1,4 @@
-//! [`TaskReference`], by which a task is resumed from another session or another process.
+//! [`TaskReference`], which resumes a task in another session or another process.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use crate::{
     error::{Error, Result},
 };
 
-/// A reference by which a task is resumed from another session or another process: see
+/// A reference that resumes a task in another session or another process: see
 /// [`TaskHandle::reference`](super::TaskHandle::reference) and [`ResumeTask::resume_task`](super::ResumeTask::resume_task).
 ///
-/// It can be stored, by serde. Apart from the id of the task it contains no secret. A holder of the id may be able to read the
-/// task, so store the reference like a secret. `Debug` does not show the id.
+/// It can be stored with serde. Store it like a secret: anyone who knows the task ID in it may be able to read the task. It
+/// contains no other secrets, and `Debug` does not show the ID.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskReference {
@@ -41,45 +41,44 @@ impl TaskReference {
         }
     }
 
-    /// The id of the task.
+    /// Returns the ID of the task.
     #[must_use]
     pub fn task_id(&self) -> &str {
         &self.task_id
     }
 
-    /// The name of the tool that was called.
+    /// Returns the name of the tool that was called.
     #[must_use]
     pub fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// The revision in which the task was created. The task can be resumed in sessions whose revision has the same kind of tasks.
+    /// Returns the revision in which the task was created. Sessions whose revision has the same kind of tasks can resume it.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// The name of the server as stated by the server itself, if it stated one.
+    /// Returns the name that the server gave itself, if any.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
     }
 
-    /// Checks that the task can be resumed in a session. Returns the design of tasks that the session has.
+    /// Checks that the task can be resumed in a session. Returns the session's kind of tasks.
     pub(super) fn check(&self, session: &ClientSession) -> Result<Era> {
         let era = Era::of(session);
         if self.endpoint != endpoint(session) {
             let server = self.server.as_deref().unwrap_or("another server");
             return Err(Error::misuse(format!(
-                "the task was made by {server:?}, which was connected to in another way than the server of this session: resume \
-                 it in a session that is connected by the same URL or command"
+                "cannot resume the task: it belongs to {server:?} at another URL or command; connect the session the same way"
             )));
         }
         let was_modern = self.revision.is_modern();
         match era {
             Some(era) if was_modern == (era == Era::Extension) => Ok(era),
             _ => Err(Error::unsupported(format!(
-                "the task was made in revision {}, and is not found in one that speaks {}",
+                "cannot resume the task: it was created in revision {}, and this session speaks {}",
                 self.revision,
                 session.revision()
             ))),
@@ -87,7 +86,7 @@ impl TaskReference {
     }
 }
 
-/// A digest of the server's name, by which sessions with the same server are recognized.
+/// A digest of the server's name, which identifies sessions with the same server.
 fn endpoint(session: &ClientSession) -> String {
     let digest = Sha256::digest(session.state().server_name.as_bytes());
     BASE64_URL_SAFE_NO_PAD.encode(digest)

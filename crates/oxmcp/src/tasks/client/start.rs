@@ -1,4 +1,4 @@
-//! The beginning of a call, up to the answer that tells whether it has become a task.
+//! The start of a call, up to the answer that shows whether it became a task.
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -24,13 +24,13 @@ use crate::{
 
 /// The answer to a call.
 pub(super) enum Started {
-    /// The server has answered at once.
+    /// The server answered directly.
     Answered(CallAnswer),
     /// The server has created a task for the call.
     Task(Exchange, Box<TaskState>),
 }
 
-/// Makes a call. `wants_task` is for servers of 2025-11-25, which leave it to the client whether some tools run as tasks.
+/// Makes a call. `wants_task` is for servers of 2025-11-25, where the client decides whether some tools run as tasks.
 pub(super) async fn start(
     request: &mut CallRequest,
     wants_task: bool,
@@ -80,7 +80,7 @@ async fn answer(request: &mut CallRequest, is_manual: bool) -> Result<CallAnswer
 fn extension_task(session: &ClientSession, result: &CallResult) -> Result<Started> {
     session.has_method(GetTask::NAME).map_err(|error| {
         Error::decode(format!(
-            "{}: the server made a task of the call, and has not declared the extension {ID}: nobody can ask for it",
+            "{}: the server created a task without declaring the extension {ID}",
             CallTool::NAME
         ))
         .with_source(error)
@@ -90,8 +90,8 @@ fn extension_task(session: &ClientSession, result: &CallResult) -> Result<Starte
     Ok(Started::Task(exchange, state.into()))
 }
 
-/// Whether the call of a tool of a 2025-11-25 server is to run as a task. If the tool was not listed yet, the tools are listed only
-/// if a task is wanted.
+/// Whether the call of a tool of a 2025-11-25 server should run as a task. If the tool was not listed yet, the tools are listed
+/// only if a task is wanted.
 async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) -> Result<bool> {
     let supports = &session.state().task_support;
     let Some(tool) = tool_name(params) else {
@@ -110,8 +110,8 @@ async fn runs_as_task(session: &ClientSession, params: &[u8], wants_task: bool) 
 /// Whether a call may have been refused because its tool runs only as a task. Servers report that with different codes, and the
 /// first SDK for TypeScript also in a result.
 ///
-/// A server must not run such a tool without a task, so an error of a tool that turns out to be one means that nothing was done,
-/// and the call can be made again.
+/// A server must not run such a tool without a task. So if the tool turns out to require one, the error means that nothing was
+/// done, and the call can be made again.
 fn is_refused(answered: &Result<CallAnswer>) -> bool {
     match answered {
         Ok(CallAnswer::Complete(result)) => says_failed(&result.json),
@@ -120,7 +120,8 @@ fn is_refused(answered: &Result<CallAnswer>) -> bool {
     }
 }
 
-/// Whether a tool runs only as a task, which was unknown when it was called. If the tools cannot be listed, the refusal stands.
+/// Whether a tool runs only as a task, which was unknown when it was called. If the tools cannot be listed, the call stays
+/// refused.
 async fn is_required(session: &ClientSession, params: &[u8]) -> bool {
     let supports = &session.state().task_support;
     if supports.is_listed() || list_tools(session).await.is_err() {
@@ -141,7 +142,7 @@ async fn list_tools(session: &ClientSession) -> Result<()> {
     Ok(())
 }
 
-/// Whether an object has the member `task`, as the params that ask for a task and the result that contains one do.
+/// Whether an object has the member `task`: params that ask for a task, or a result that contains one.
 fn has_task(object: &[u8]) -> bool {
     let text = str::from_utf8(object).map(Text::checked);
     text.is_ok_and(|text| text.members().any(|(name, _)| name.is_str("task")))

@@ -44,7 +44,7 @@ async fn get(cx: RequestContext, params: TaskParams) -> Result<Task> {
     Ok(shown(&found.task))
 }
 
-/// Answers with the outcome of the call, once the task is over. Until then, the client is asked the task's questions.
+/// Returns the outcome of the call once the task has ended. Until then, the client is asked the task's questions.
 /// See [results](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#retrieving-task-results).
 async fn result(cx: RequestContext, params: TaskParams) -> Result<TaskPayload> {
     let tasks = Tasks::of(&cx)?;
@@ -66,7 +66,7 @@ async fn result(cx: RequestContext, params: TaskParams) -> Result<TaskPayload> {
                 };
                 tasks.change(&server, &id, change).await?;
             }
-            () = cx.cancelled() => return Err(Error::cancelled("nobody waits for the task any more")),
+            () = cx.cancelled() => return Err(Error::cancelled("the request was cancelled")),
         }
     }
 }
@@ -75,15 +75,12 @@ fn outcome(task: &TaskRecord) -> Result<TaskPayload> {
     match &task.outcome {
         Some(TaskOutcome::Result(result)) => payload(&task.id, result),
         Some(TaskOutcome::Error(error)) => Err(error.clone().into()),
-        None => Err(Error::invalid_params(
-            "the task was cancelled, and has no result",
-        )),
+        None => Err(Error::invalid_params("no result: the task was cancelled")),
     }
 }
 
-/// The questions of a task that one request sends to the client. The next request repeats those that the client has left
-/// unanswered. A second concurrent request repeats all of them, because the server cannot know which of the two the client still
-/// reads.
+/// The questions of a task that one request sends to the client. The next request repeats the unanswered ones. A second
+/// concurrent request repeats all of them, because the server cannot know which of the two the client still reads.
 #[derive(Default)]
 struct Asking {
     by_key: HashMap<String, AbortHandle>,
@@ -94,7 +91,7 @@ struct Asking {
 type Answered = (String, Result<Box<RawValue>, ErrorObject>);
 
 impl Asking {
-    /// Sends the questions that were not sent yet, and aborts those that the task does not ask any more.
+    /// Sends new questions, and aborts those that the task no longer asks.
     fn follow(&mut self, cx: &RequestContext, task: &TaskRecord) {
         self.by_key.retain(|key, asking| {
             let is_open = task.questions.contains_key(key);
@@ -112,7 +109,7 @@ impl Asking {
         }
     }
 
-    /// The next answer. Waits for ever if no question is open.
+    /// The next answer. Waits forever if no question is open.
     async fn next(&mut self) -> Option<Answered> {
         loop {
             match self.running.join_next().await {
@@ -140,7 +137,7 @@ async fn ask(
             Some((key, Err(ErrorObject::from(&error))))
         }
         Err(error) => {
-            tracing::debug!(error = %Logged(&error), "a question of a task has no answer yet");
+            tracing::debug!(error = %Logged(&error), "could not ask the client a task's question");
             None
         }
     }
@@ -157,7 +154,7 @@ async fn cancel(cx: RequestContext, params: TaskParams) -> Result<Task> {
             let now = tasks.load(&id).await?.ok_or_else(unknown)?;
             let status = shown(&now.task).status;
             Err(Error::invalid_params(format!(
-                "the task is over, and cannot be cancelled: its status is {}",
+                "cannot cancel the task: its status is already `{}`",
                 status.as_str()
             )))
         }

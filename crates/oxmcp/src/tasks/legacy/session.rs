@@ -1,4 +1,4 @@
-//! Session that has created a task in 2025-11-25, and receives notifications of its progress and status.
+//! The session that created a task in 2025-11-25, and receives notifications of its progress and status.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,18 +21,19 @@ use crate::{
     sync::Mutex,
 };
 
-/// How long a notification waits for room. A client that reads nothing gets no notifications: it learns everything by polling.
+/// The time that a notification waits for space. A client that reads nothing gets no notifications, and learns everything by
+/// polling.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The session that has created a task. Over HTTP, it is notified on its stream for messages that belong to no request.
+/// The session that created a task. Over HTTP, it is notified on its GET stream.
 pub(in crate::tasks) struct TaskSession {
     connection: Arc<Connection>,
-    /// The progress token of the call, which is valid for as long as its task runs.
+    /// The progress token of the call, valid for as long as its task runs.
     progress_token: Option<ProgressToken>,
     told: Mutex<Told>,
 }
 
-/// The status and the progress of which the session was notified last.
+/// The status and the progress in the last notifications to the session.
 struct Told {
     status: TaskStatus,
     done: f64,
@@ -51,7 +52,7 @@ impl TaskSession {
         }
     }
 
-    /// Notifies the session of progress, if the call asked for it. Progress that does not increase is left out.
+    /// Notifies the session of progress, if the call asked for it. Progress that does not increase is skipped.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications).
     pub(in crate::tasks) async fn report(&self, id: &str, report: DetachedProgress) {
         let Some(token) = &self.progress_token else {

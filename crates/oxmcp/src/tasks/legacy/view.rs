@@ -1,4 +1,4 @@
-//! View of a task in 2025-11-25: its fields, its status, its result with the task that it belongs to.
+//! The view of a task in 2025-11-25: its fields, its status, and its result.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::{
 use super::super::{record::TaskRecord, state::iso_8601};
 use crate::error::{Error, Result};
 
-/// Whether a revision has tasks of its own.
+/// Whether a revision has its own tasks.
 pub(in crate::tasks) fn has_tasks(revision: Revision) -> bool {
     method::is_in(method::REQUESTS_TO_SERVER, GetTask::NAME, revision)
 }
@@ -24,7 +24,7 @@ pub(in crate::tasks) fn created(task: &TaskRecord) -> CreateTaskResult {
     CreateTaskResult::from(shown(task))
 }
 
-/// A task in the format of 2025-11-25. If its tool has failed, the task has failed here, while later revisions call it completed.
+/// A task in the format of 2025-11-25, where the task of a failed tool has failed. In later revisions it is completed.
 pub(super) fn shown(task: &TaskRecord) -> Task {
     let mut shown = Task::new(task.id.as_str(), iso_8601(task.created_ms));
     shown.last_updated_at = iso_8601(task.updated_ms);
@@ -34,7 +34,7 @@ pub(super) fn shown(task: &TaskRecord) -> Task {
     shown.status_message.clone_from(&task.status_message);
     if task.has_tool_failed && task.status == TaskStatus::Completed {
         shown.status = TaskStatus::Failed;
-        shown.status_message = Some("the tool has failed; tasks/result says how".to_owned());
+        shown.status_message = Some("the tool failed; see tasks/result".to_owned());
     }
     shown
 }
@@ -47,10 +47,10 @@ pub(super) fn related(id: &str) -> Meta {
 /// The result of a call, with the task that it belongs to.
 ///
 /// # Errors
-/// If the result is not an object, which no code produces.
+/// If the result is not an object, which cannot happen.
 pub(super) fn payload(id: &str, result: &RawValue) -> Result<TaskPayload> {
     const META: &str = "_meta";
-    let unfit = |error| Error::internal(format!("the result of a task cannot be read: {error}"));
+    let unfit = |error| Error::internal(format!("could not read the result of a task: {error}"));
     let mut members: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(result.get()).map_err(unfit)?;
     let own = members

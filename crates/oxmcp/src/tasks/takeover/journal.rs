@@ -1,4 +1,4 @@
-//! Journal of a task: the questions and steps of its handler, in order, and the comparison of a run of the handler with it. Nothing
+//! The journal of a task: the questions and steps of its handler, in order, and the comparison of another run with it. Nothing
 //! here performs I/O.
 
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub(in crate::tasks) struct Entry {
     /// The key that the handler uses.
     #[serde(rename = "k")]
     key: String,
-    /// Whether it began while another entry was open: then another run may reach it before or after its neighbours.
+    /// Whether it began while another entry was open. Then another run may reach it before or after its neighbors.
     #[serde(rename = "o", default)]
     overlaps: bool,
     #[serde(rename = "s")]
@@ -38,8 +38,8 @@ enum State {
     Done(Box<RawValue>),
     /// A step has failed, and may be retried.
     Failed,
-    /// A question with this digest was asked under this key of the task, or was withdrawn if there is no key. The answer is stored
-    /// under that key.
+    /// A question with this digest was asked under this key of the task, which also has the answer. Without a key it was
+    /// withdrawn.
     Asked(String, Option<String>),
     /// A question with this digest was answered before there was a task.
     Answered(String, Box<RawValue>),
@@ -107,7 +107,7 @@ impl Entry {
         !matches!(self.state, State::Asked(..) | State::Answered(..))
     }
 
-    /// The entry of the question with another key of the task, or with none if the question was withdrawn.
+    /// The entry of the question under another key of the task, or under none if it was withdrawn.
     pub(in crate::tasks) fn asked_as(&self, wire: Option<String>) -> Self {
         let mut entry = self.clone();
         if let State::Asked(_, key) = &mut entry.state {
@@ -119,14 +119,13 @@ impl Entry {
 
 fn interrupted(key: &str) -> Error {
     Error::internal(format!(
-        "interrupted in step {key:?}; it may have been done: see whether it was, then call the tool again"
+        "task interrupted in step {key:?}; check whether the step was done before calling the tool again"
     ))
 }
 
 fn differs(how: &str) -> Error {
     Error::internal(format!(
-        "the task cannot go on in another process: its handler does not ask and do what it did before, as where that process runs \
-         another release; {how}"
+        "cannot resume the task: its handler deviates from its first run, perhaps because it was upgraded: {how}"
     ))
 }
 
@@ -141,10 +140,10 @@ struct ReplayedEntry {
     is_open: bool,
 }
 
-/// The treatment of a step that a run reaches.
+/// The action for a step that a run reaches.
 pub(in crate::tasks) enum Step {
     Done(Box<RawValue>),
-    /// The step is to run, once this entry is stored.
+    /// The step must run, once this entry is stored.
     Begins(Entry),
 }
 
@@ -158,7 +157,7 @@ pub(in crate::tasks) struct Question {
 }
 
 impl Run {
-    /// The run that has created the journal.
+    /// The run that created the journal.
     pub(super) fn first(journal: &Journal) -> Self {
         Self::of(journal, true)
     }
@@ -180,7 +179,7 @@ impl Run {
     /// Notes that the run has reached a step.
     ///
     /// # Errors
-    /// If an earlier run has not reached the step at this position, and if it is unknown whether the step was done.
+    /// If an earlier run did not reach the step at this position, or if it is unknown whether the step was done.
     pub(in crate::tasks) fn step(&mut self, key: &str, is_idempotent: bool) -> Result<Step> {
         let place = self.reach(key, None)?;
         match &place.entry.state {
@@ -212,7 +211,7 @@ impl Run {
     /// Notes that the run has reached a question.
     ///
     /// # Errors
-    /// If an earlier run has not reached the question at this position.
+    /// If an earlier run did not reach the question at this position.
     pub(in crate::tasks) fn question(&mut self, key: &str, digest: &str) -> Result<Question> {
         let place = self.reach(key, Some(digest))?;
         let (answer, wire) = match &place.entry.state {
@@ -280,7 +279,7 @@ impl Run {
     }
 
     /// # Errors
-    /// If this run has ended without a question or a step of an earlier run.
+    /// If this run ended without a question or a step of an earlier run.
     pub(in crate::tasks) fn check_whole(&self) -> Result<()> {
         let is_missed = |it: &&ReplayedEntry| {
             let may_be_missed = matches!(
@@ -291,14 +290,11 @@ impl Run {
         };
         match self.0.iter().find(is_missed) {
             None => Ok(()),
-            Some(missed) => Err(differs(&format!(
-                "it has ended without {:?}",
-                missed.entry.key
-            ))),
+            Some(missed) => Err(differs(&format!("it ended without {:?}", missed.entry.key))),
         }
     }
 
-    /// The place that the run has reached. `digest` is the digest of a question, and `None` for a step.
+    /// The entry that the run has reached. `digest` is the digest of a question, and `None` for a step.
     fn reach(&mut self, key: &str, digest: Option<&str>) -> Result<&mut ReplayedEntry> {
         let index = match self.expected(key, digest)? {
             Some(index) => index,
@@ -310,7 +306,7 @@ impl Run {
         Ok(place)
     }
 
-    /// The place of the journal that matches. `None` if no place matches and none was expected.
+    /// The position of the entry that matches. `None` if none matches and none was expected.
     fn expected(&self, key: &str, digest: Option<&str>) -> Result<Option<usize>> {
         let is_same =
             |it: &ReplayedEntry| it.entry.key == key && it.entry.is_step() == digest.is_none();
@@ -324,7 +320,7 @@ impl Run {
                 State::Asked(asked, _) | State::Answered(asked, _)
                     if digest != Some(asked.as_str()) =>
                 {
-                    Err(differs(&format!("the question {key:?} is another one")))
+                    Err(differs(&format!("the question {key:?} has changed")))
                 }
                 _ => Ok(Some(index)),
             };
@@ -345,16 +341,16 @@ impl Run {
         let overlaps = group.len() > 1 || next.is_some_and(|it| it.entry.overlaps);
         match next {
             Some(next) if !overlaps => Err(differs(&format!(
-                "it has come to {key:?} instead of {:?}",
+                "it reached {key:?} instead of {:?}",
                 next.entry.key
             ))),
             _ => Ok(None),
         }
     }
 
-    /// The places that may be reached next: only the first unreached one, if it does not overlap with others. If it does, all
-    /// places from there on, because an entry that follows the overlapping ones may depend on only one of them, and come before the
-    /// rest.
+    /// The positions that may be reached next: only the first unreached one, if it does not overlap with others. If it does,
+    /// all positions from there on, because an entry after the overlapping ones may depend on only one of them, and come before
+    /// the others.
     fn group(&self) -> std::ops::Range<usize> {
         let places = &self.0;
         let Some(first) = places.iter().position(|it| !it.is_reached) else {

@@ -1,9 +1,5 @@
-//! Takeover: a task whose process has ended continues in another process, which runs its handler again from the top. The answers
-//! and the results of steps from before come from the journal that is stored with the task.
-
-// | `journal` | the questions and steps of a handler, in order, and another run of it |
-// | `replay` | the stored call and journal |
-// | `orphans` | finding the tasks of processes that ended, and continuing them |
+//! Takeover: a task whose process has ended continues in another process, which runs its handler again from the top. Earlier
+//! answers and results of steps come from the journal that is stored with the task.
 
 mod journal;
 mod orphans;

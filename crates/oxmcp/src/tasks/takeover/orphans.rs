@@ -28,19 +28,24 @@ const PAUSE: Duration = Duration::from_secs(5);
 const SHORT_PAUSE: Duration = Duration::from_secs(1);
 
 impl Tasks {
-    /// The tasks of the server that a request came to. Begins the search for orphans, unless it has begun before: tasks in memory
+    /// The tasks of the server that received a request. Begins the search for orphans, unless it is running: tasks in memory
     /// are orphans only if this process has stalled.
     ///
     /// # Errors
     /// If the server does not have the extension.
     pub(in crate::tasks) fn of(cx: &RequestContext) -> Result<Arc<Self>> {
-        let missing = || Error::misuse(format!("the server does not have the extension {ID}"));
+        let missing = || {
+            Error::misuse(format!(
+                "the server does not have the extension {ID}; add it with `Server::extension`"
+            ))
+        };
         let tasks = cx.extension_state(ID).ok_or_else(missing)?;
         begin(&tasks, &cx.server()?);
         Ok(tasks)
     }
 
-    /// Keeps the tasks of a server in this store from now on, if they are kept in memory, and searches for orphans there.
+    /// Stores the tasks of a server in this store from now on, if they would otherwise be in memory, and searches for orphans
+    /// there.
     #[cfg(feature = "http-server")]
     pub(crate) fn share(server: &Server, store: &Arc<dyn AnyTaskStore>) {
         let tasks: Option<Arc<Self>> = server.extension_state(ID);
@@ -50,8 +55,8 @@ impl Tasks {
     }
 }
 
-/// Begins the search for orphans when a server begins to serve, if its store may contain some: no request for a task is needed
-/// first.
+/// Begins the search for orphans when a server begins to serve, if its store may contain some, without waiting for a request
+/// about a task.
 pub(in crate::tasks) fn look_for_orphans(server: &Server) {
     let tasks: Option<Arc<Tasks>> = server.extension_state(ID);
     if let Some(tasks) = tasks.filter(|it| it.may_have_orphans()) {
@@ -62,7 +67,7 @@ pub(in crate::tasks) fn look_for_orphans(server: &Server) {
 /// Begins the search for orphans, unless it has begun before or tasks are being handed over. It ends with the server.
 fn begin(tasks: &Arc<Tasks>, server: &Server) {
     let local = &tasks.local;
-    // Each request calls this, and nearly always the search has begun before.
+    // Each request calls this, and the search is nearly always running.
     if local.is_sweeping.load(Ordering::Relaxed) || local.closing.is_cancelled() {
         return;
     }
@@ -72,7 +77,7 @@ fn begin(tasks: &Arc<Tasks>, server: &Server) {
     }
 }
 
-/// Marks the search for orphans as running. A runtime that ends drops it, and the next request begins the search anew.
+/// Marks the search for orphans as running. A runtime that ends drops it, and the next request starts the search again.
 struct Sweeping(Arc<Local>);
 
 impl Drop for Sweeping {
@@ -115,15 +120,15 @@ async fn round(tasks: &Arc<Tasks>, server: &Server) -> Result<usize> {
     Ok(orphans.len())
 }
 
-/// Takes an orphan over, or ends it, unless another party does its work. If several processes find it, one of them claims it; if that one dies as well, the task is an
-/// orphan again.
+/// Takes an orphan over, or ends it, unless another party does its work. If several processes find it, one of them claims it.
+/// If that one dies as well, the task is an orphan again.
 async fn take_over(tasks: &Arc<Tasks>, server: &Server, id: &str) -> Result<()> {
     let Some(epoch) = tasks.claim(id).await? else {
         return Ok(());
     };
     if tasks.load(id).await?.is_some_and(|it| it.task.is_delegated) {
         // The lease expired early, for example because a store in a file ends all leases when it is opened. The new lease only
-        // keeps the task from being found again.
+        // prevents the task from being found again.
         return tasks.renew(id, epoch, MAX_TTL).await.map(drop);
     }
     let taken = tasks.change_leased(server, id, epoch, TaskRecord::take_over);
@@ -134,5 +139,5 @@ async fn take_over(tasks: &Arc<Tasks>, server: &Server, id: &str) -> Result<()> 
 }
 
 fn warn(error: &Error) {
-    tracing::warn!(error = %Logged(error), "a task whose process has died could not be taken over");
+    tracing::warn!(error = %Logged(error), "could not take over an orphaned task");
 }

@@ -1,4 +1,4 @@
-//! Stored call and journal of a task, for another run of its handler.
+//! The stored call and journal of a task, for another run of its handler.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,10 @@ use crate::{
     server::{RecordedAnswer, StoredCall},
 };
 
-/// How often a task is taken over from a process that ended. A task that ends more processes would end them all.
+/// The maximum number of takeovers from a process that ended. A task that crashes more processes than this would crash them
+/// all.
 const MAX_TAKEOVERS: u32 = 3;
-/// The maximum number of bytes that are stored for the replay of one task. A task that has more is not run again.
+/// The maximum number of bytes that are stored for the replay of one task. A task with more data is not run again.
 pub(in crate::tasks) const MAX_BYTES: usize = 256 << 10;
 
 /// The data that a task needs to continue in another process: the call that became the task, and the questions and steps of its
@@ -23,7 +24,7 @@ pub struct TaskReplay {
     journal: Journal,
     /// How often the task was taken over from a process that ended.
     takeovers: u32,
-    /// Whether the process of the task has handed it over.
+    /// Whether the process of the task handed it over.
     is_handed_over: bool,
 }
 
@@ -77,7 +78,7 @@ impl TaskReplay {
         }
         if self.takeovers >= MAX_TAKEOVERS {
             return Err(Error::internal(format!(
-                "{} processes ended while they ran this task, which is not tried again; it may have been done in part",
+                "task abandoned: {} processes ended while running it; check which work was done before calling the tool again",
                 self.takeovers + 1
             )));
         }

@@ -1,4 +1,4 @@
-//! The transport that starts a process: its builder.
+//! [`Command`], the builder of the transport that starts a process.
 
 use std::{ffi::OsStr, fmt, path::Path, sync::Arc, time::Duration};
 
@@ -21,14 +21,14 @@ use crate::{
     },
 };
 
-/// The default time for which a server may be silent when it is started.
+/// The default time for which a server may be silent at its start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server that the client starts as a process and speaks with over its standard input and output: the
-/// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
+/// A server that the client starts as a process and talks to over its standard input and output: the [stdio
+/// transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
 ///
-/// Connecting starts the process; connecting again starts another one. No shell is involved: each argument reaches the
-/// program as it is. The environment is inherited, except for the variables that are changed here.
+/// Connecting starts the process; connecting again starts another one. No shell is involved: each argument reaches the program
+/// unchanged. The environment is inherited, except for variables that are changed here.
 ///
 /// ```no_run
 /// use oxmcp::{Command, Limits, transport::Transport};
@@ -43,37 +43,34 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// ```
 ///
 /// # How the process ends
-/// Closing the connection closes the server's input, which tells a server to exit. One that is still there after
-/// [`exit_timeout`](Self::exit_timeout) gets SIGTERM, and after [`kill_timeout`](Self::kill_timeout) SIGKILL. On Unix the
-/// process leads a process group of its own, and the signals go to the group, so that the processes that the server has
-/// started (`npx` starts a shell that starts Node.js) end with it. A connection that is dropped without being closed ends
-/// the process in the background, beginning with SIGTERM. On Windows there is one step: the process is terminated, and the
-/// processes that it had started are not.
+/// Closing the connection closes the server's input, which tells it to exit. If it is still running after
+/// [`exit_timeout`](Self::exit_timeout), it gets SIGTERM, and after [`kill_timeout`](Self::kill_timeout) SIGKILL. On Unix, the
+/// process leads its own process group, and the signals go to the group, so that the server's child processes end with it
+/// (`npx` starts a shell that starts Node.js). A connection that is dropped without being closed ends the process in the
+/// background, beginning with SIGTERM. On Windows, the process is terminated at once, without its child processes.
 ///
 /// # What the server logs
-/// The server's standard error becomes events of [`tracing`], which are lost if there is no subscriber; the last lines are
-/// kept for the error when the server fails. [`stderr`](Self::stderr) sends the output elsewhere: [`Stderr::inherit`] shows
-/// it on the standard error of this process, as terminal programs usually want it, and [`Stderr::lines`] passes it to a
-/// function.
+/// The server's standard error becomes [`tracing`] events, which are lost without a subscriber. The last lines are kept for the
+/// error when the server fails. [`stderr`](Self::stderr) redirects it: [`Stderr::inherit`] shows it on the standard error of
+/// this process, as terminal programs usually want, and [`Stderr::lines`] passes it to a function.
 ///
 /// # When the server fails
-/// A program that cannot be started, one that exits before its first message, and one that is killed later give errors that
-/// say what happened: where the program was looked for, the exit status or the signal, the last lines of standard error,
-/// and the first line of standard output that was not a message. Such lines are skipped: a log line on standard output does
-/// not end the session.
+/// If a program cannot be started, exits before its first message, or is killed later, the error explains what happened: where
+/// the program was searched, the exit status or the signal, the last lines of standard error, and the first line of standard
+/// output that was not a message. Such lines are skipped: a log line on standard output does not end the session.
 ///
 /// In a session of 2026-07-28 or later, only the calls in flight are lost with the process, and fail with
-/// [`Error::is_closed`](crate::Error::is_closed). The process is started anew with the next call, or at once if something
-/// is watched, at most five times in five minutes; [`Client::on_restarted`](crate::Client::on_restarted) reports it. Sessions of
-/// earlier revisions end with their process. [`ClientSession::recover`](crate::ClientSession::recover) returns a session that can be
-/// used in every revision.
+/// [`Error::is_closed`](crate::Error::is_closed). The next call restarts the process, or the client restarts it at once if
+/// something is watched, at most five times in five minutes; [`Client::on_restarted`](crate::Client::on_restarted) reports it.
+/// Sessions of earlier revisions end with their process. [`ClientSession::recover`](crate::ClientSession::recover) returns a
+/// usable session in every revision.
 ///
 /// # Windows
-/// A name without an ending finds `.exe` files only. `npx` and its kind are scripts there: write
-/// `Command::new("npx.cmd")`. The standard library then runs them by `cmd.exe`, with arguments escaped, and refuses
-/// arguments that cannot be escaped safely.
+/// A name without a file extension finds only `.exe` files. `npx` and similar programs are scripts there: write
+/// `Command::new("npx.cmd")`. The standard library then runs them with `cmd.exe` and escaped arguments, and rejects arguments
+/// that cannot be escaped safely.
 pub struct Command {
-    /// The command, shared with the connections, which start the server anew if it has ended.
+    /// The command, shared with the connections, which restart the server if it has ended.
     command: Arc<Mutex<process::Command>>,
     stderr: Stderr,
     timeouts: ExitTimeouts,
@@ -83,7 +80,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A server that is started by `program`: a path, or a name to be found in `PATH`.
+    /// Creates a server that `program` starts: a path, or a name to search in `PATH`.
     #[must_use]
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self::from(process::Command::new(program))
@@ -120,15 +117,14 @@ impl Command {
         self
     }
 
-    /// Keeps an environment variable of this process from the server.
+    /// Removes an environment variable that the server would inherit.
     #[must_use]
     pub fn env_remove(self, name: impl AsRef<OsStr>) -> Self {
         self.command.lock().env_remove(name);
         self
     }
 
-    /// Starts the server with an empty environment, and the variables that are set from here on. Most programs need `PATH`
-    /// and `HOME`.
+    /// Clears the environment, except for variables that are set from here on. Most programs need `PATH` and `HOME`.
     #[must_use]
     pub fn env_clear(self) -> Self {
         self.command.lock().env_clear();
@@ -149,23 +145,23 @@ impl Command {
         self
     }
 
-    /// Sets the time for which the server may be silent when it is started, until its first response. Each line that it
-    /// writes to standard error restarts the time, for 5 minutes at most. Default: 60 s, since some servers are downloaded
-    /// first, as those that `npx` and `docker run` start.
+    /// Sets the time for which the server may be silent at its start, until its first response. Each line that it writes to
+    /// standard error restarts the time, for 5 minutes at most. Default: 60 s, because some servers are downloaded first, for
+    /// example by `npx` or `docker run`.
     #[must_use]
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.start_timeout = timeout;
         self
     }
 
-    /// Sets the time that the server may take to exit by itself once its input is closed. Default: 3 s.
+    /// Sets the time in which the server may exit by itself after its input is closed. Default: 3 s.
     #[must_use]
     pub fn exit_timeout(mut self, timeout: Duration) -> Self {
         self.timeouts.exit = timeout;
         self
     }
 
-    /// Sets the time that the server and its processes may take from SIGTERM to their end. Default: 2 s.
+    /// Sets the time in which the server and its processes may exit after SIGTERM. Default: 2 s.
     #[must_use]
     pub fn kill_timeout(mut self, timeout: Duration) -> Self {
         self.timeouts.kill = timeout;
@@ -222,8 +218,8 @@ impl Transport for Command {
     }
 }
 
-/// Takes over the program, the arguments, the environment and the working directory; the three standard streams are set on
-/// connecting.
+/// Takes over the program, the arguments, the environment and the working directory. Connecting sets the three standard
+/// streams.
 impl From<process::Command> for Command {
     fn from(command: process::Command) -> Self {
         Self {
@@ -236,15 +232,15 @@ impl From<process::Command> for Command {
     }
 }
 
-/// Takes over the program, the arguments, the environment and the working directory; the three standard streams are set on
-/// connecting.
+/// Takes over the program, the arguments, the environment and the working directory. Connecting sets the three standard
+/// streams.
 impl From<std::process::Command> for Command {
     fn from(command: std::process::Command) -> Self {
         Self::from(process::Command::from(command))
     }
 }
 
-/// Shows the names of the environment variables that are set, but not their values, which may be secret.
+/// Shows the names of the environment variables, but not their values, which may be secret.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command = self.command.lock();

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::sync::Mutex;
 
-/// The lines of standard error that are kept, with at most `TAIL_BYTES` in total: as much as fits on a screen.
+/// The number of lines of standard error that are kept, with at most `TAIL_BYTES` in total: as much as fits on a screen.
 const TAIL_LINES: usize = 20;
 const TAIL_BYTES: usize = 8 << 10;
 /// The number of bytes of one line that are kept.
@@ -19,7 +19,7 @@ const LINE_BYTES: usize = 1 << 10;
 /// The number of bytes that are kept of the line that was not a message.
 const NOISE_BYTES: usize = 200;
 
-/// The bounded record of a process, besides its messages.
+/// The bounded record of a process's output other than messages.
 #[derive(Debug)]
 pub(super) struct Diagnostics {
     name: String,
@@ -80,7 +80,7 @@ impl Diagnostics {
         tracing::warn!(
             server = self.name,
             line = stray_line,
-            "the server writes to standard output what is no message; such lines are skipped"
+            "skipping output of the server that is not a message"
         );
         self.seen.lock().stray_line = Some(stray_line);
     }
@@ -105,12 +105,12 @@ impl Diagnostics {
         }
     }
 
-    /// A report of what happened to the server, for a person to read.
+    /// A report of what happened to the server, for people to read.
     pub(super) fn report(&self, what: &str) -> String {
         let seconds = self.started.elapsed().as_secs_f64();
         let mut text = format!("the server {what} after {seconds:.1} s");
         if !self.has_spoken() {
-            text.push_str(", before it sent a message");
+            text.push_str(", without sending a message");
         }
         // Writing to a String cannot fail.
         let _ = write!(text, " (command: {})", self.name);
@@ -118,11 +118,11 @@ impl Diagnostics {
         if let Some(stray_line) = &seen.stray_line {
             let _ = write!(
                 text,
-                "\nstandard output must carry nothing but messages, but held: {stray_line:?}"
+                "\nstandard output must contain only messages, but contained: {stray_line:?}"
             );
         }
         if !seen.tail.is_empty() {
-            text.push_str("\nthe last lines of its standard error:");
+            text.push_str("\nlast lines of its standard error:");
             for line in &seen.tail {
                 let _ = write!(text, "\n    {line}");
             }
@@ -149,8 +149,8 @@ pub(super) fn ending(status: ExitStatus) -> String {
         return format!("was killed by {name}");
     }
     match status.code() {
-        Some(126) => "exited with status 126 (a shell's way to say: not executable)".into(),
-        Some(127) => "exited with status 127 (a shell's way to say: command not found)".into(),
+        Some(126) => "exited with status 126 (from a shell: not executable)".into(),
+        Some(127) => "exited with status 127 (from a shell: command not found)".into(),
         Some(code) => format!("exited with status {code}"),
         None => format!("ended ({status})"),
     }
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_tail_is_bounded() {
+    async fn tail_is_bounded() {
         let diagnostics = Diagnostics::new("server".into());
         for number in 0..100 {
             diagnostics.saw_stderr(&format!("line {number}"));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_message_and_each_line_of_standard_error_are_signs_of_life() {
+    async fn messages_and_stderr_lines_are_signs_of_life() {
         let diagnostics = Diagnostics::new("server".into());
         let start = Instant::now();
         let second = Duration::from_secs(1);
@@ -236,12 +236,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_line_that_is_no_message_is_kept() {
+    async fn first_unparsable_line_is_kept() {
         let diagnostics = Diagnostics::new("server".into());
         diagnostics.saw_noise(b"Listening on \xff port");
         diagnostics.saw_noise(b"more");
         let report = diagnostics.report("exited with status 1");
-        assert!(report.contains("before it sent a message"), "{report}");
+        assert!(report.contains("without sending a message"), "{report}");
         assert!(
             report.contains("\"Listening on \u{fffd} port\""),
             "{report}"

@@ -42,7 +42,7 @@ pub(super) fn connect(launcher: Launcher) -> Result<(CommandReader, CommandWrite
     Ok((reader, writer))
 }
 
-/// The output of a process that was started anew, handed over from the half that started it to the half that reads it.
+/// The output of a restarted process, handed over from the half that started it to the half that reads it.
 type NextOutput = Arc<Mutex<Option<(LineReader<ChildStdout>, Arc<Process>)>>>;
 
 /// Reads messages from a process that a [`Command`](super::Command) started.
@@ -99,14 +99,14 @@ impl CommandWriter {
 
 impl ReadHalf for CommandReader {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
-        // The end of the old output may not have been read: the process may have closed its input only.
+        // The end of the old output may not have been read: the process may have closed only its input.
         if (self.ended || self.process.is_closing())
             && let Some((lines, process)) = self.next.lock().take()
         {
             (self.lines, self.process, self.ended) = (lines, process, false);
         }
         loop {
-            // The exit of the process says more than a read error.
+            // The exit status is more informative than a read error.
             let Some(found) = self.lines.find().await.unwrap_or(None) else {
                 self.ended = true;
                 return self.process.end_of_output().await.map(|()| None);
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_lines_are_no_messages() {
+    fn log_lines_are_not_messages() {
         for message in [
             "{}",
             " {\"a\":1}",

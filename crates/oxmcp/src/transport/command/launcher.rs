@@ -1,4 +1,4 @@
-//! The launcher of a server, which starts its process, for the first time and again.
+//! The launcher, which starts and restarts the process of a server.
 
 use std::{process::Stdio, sync::Arc};
 
@@ -43,7 +43,7 @@ impl Launcher {
     /// Starts the process.
     ///
     /// # Errors
-    /// If the process cannot be started. The error says why.
+    /// If the process cannot be started. The error explains why.
     pub(super) fn launch(&self) -> Result<Launched> {
         let mut command = self.command.lock();
         command

@@ -1,4 +1,4 @@
-//! A running server process, as its two halves share it.
+//! A running server process, shared by its two halves.
 
 use std::{
     sync::{
@@ -24,17 +24,17 @@ use crate::{
     },
 };
 
-/// The time to wait for the exit of a server that has closed its output, so that the error can say why it did.
+/// The time to wait for the exit of a server that has closed its output, so that the error can explain why.
 const EXIT_AFTER_EOF: Duration = Duration::from_secs(1);
-/// The time to wait for the rest of standard error of a server that has exited; its children may keep it open.
+/// The time to wait for the rest of standard error of a server that has exited. Its children may keep it open.
 const STDERR_AFTER_EXIT: Duration = Duration::from_millis(300);
 
-/// The part of a process that both halves share. When the last of them is dropped, the process is ended.
+/// The part of a process that both halves share. Dropping the last of them ends the process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) diagnostics: Arc<Diagnostics>,
     state: watch::Receiver<ProcessState>,
-    /// The end of standard error, at which the sender is dropped.
+    /// Closed at the end of standard error, when the sender is dropped.
     stderr: watch::Receiver<()>,
     close: Mutex<Option<oneshot::Sender<()>>>,
     closing: AtomicBool,
@@ -92,7 +92,7 @@ impl Process {
         self.exit().await.map(|state| self.exit_error(state))
     }
 
-    /// Ends the process, whose input must have been closed, and waits until it is over.
+    /// Ends the process, whose input must be closed already, and waits until it has exited.
     pub(super) async fn close(&self) -> Result<()> {
         self.closing.store(true, Ordering::Release);
         let close = self.close.lock().take();
@@ -105,7 +105,7 @@ impl Process {
         let _ = state.wait_for(|state| state.over).await;
         let forced = state.borrow().forced;
         if forced {
-            let report = "did not exit when it was told to, and was killed";
+            let report = "did not exit when asked to, and was killed";
             return Err(Error::timeout(self.diagnostics.report(report)));
         }
         Ok(())

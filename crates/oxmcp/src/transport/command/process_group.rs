@@ -1,9 +1,8 @@
-//! The process group of a server: the server and all processes that it has started, except those that moved to groups of
-//! their own.
+//! The process group of a server: the server and all processes that it started, except those that moved to other groups.
 
 use tokio::process::Child;
 
-/// The group, which is ended with SIGKILL when it is dropped, unless it was [let go](Self::let_go).
+/// The group, which is killed with SIGKILL on drop, unless it was [let go](Self::let_go).
 #[derive(Debug)]
 pub(super) struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
 
@@ -23,8 +22,8 @@ impl ProcessGroup {
         self.signal(rustix::process::Signal::KILL);
     }
 
-    /// Whether no process of the group runs any more. Call it only when the leader was reaped: it also reaps the other
-    /// processes if they have become children of this process, as they do for the first process of a container.
+    /// Whether no process of the group is running anymore. Call it only after the leader was reaped: it also reaps the other
+    /// processes if they have become children of this process, as under the init process of a container.
     pub(super) fn is_gone(&self) -> bool {
         use rustix::process::{WaitOptions, test_kill_process_group, waitpgid};
 
@@ -33,21 +32,21 @@ impl ProcessGroup {
         test_kill_process_group(group).is_err() || only_zombies(group.as_raw_nonzero().get())
     }
 
-    /// Lets the group go, which is gone: its number may soon belong to another group, which must not be signalled.
+    /// Lets go of a group that is gone: its number may soon belong to another group, which must not be signaled.
     pub(super) fn let_go(&mut self) {
         self.0 = None;
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(group) = self.0 {
-            // It fails if the group has just ended, which is the purpose.
+            // This fails if the group has just ended, which is the goal.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }
 }
 
-/// Whether all remaining processes of the group have ended and only wait to be reaped by the first process of the system.
-/// In containers the first process often does not reap, and the wait would never end.
+/// Whether all remaining processes of the group have ended and only wait to be reaped by the init process. In containers, it
+/// often does not reap, and the wait would never end.
 #[cfg(target_os = "linux")]
 fn only_zombies(group: i32) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else {
@@ -57,7 +56,7 @@ fn only_zombies(group: i32) -> bool {
         .flatten()
         .filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
     !stats.any(|stat| {
-        // The fields after the name, which may hold anything: state, parent, group.
+        // The fields after the name, which may contain anything: state, parent, group.
         let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
         let mut fields = fields.split(' ');
         let runs = !matches!(fields.next(), Some("Z" | "X"));
@@ -70,7 +69,7 @@ fn only_zombies(_: i32) -> bool {
     false
 }
 
-/// Without process groups there is just the process, which is ended through its handle.
+/// Without process groups, only the process itself is ended, through its handle.
 #[cfg(not(unix))]
 impl ProcessGroup {
     pub(super) fn led_by(_: &Child) -> Self {

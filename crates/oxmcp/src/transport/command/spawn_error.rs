@@ -15,7 +15,7 @@ const SHOWN: usize = 200;
 /// The number of directories of `PATH` that are shown.
 const SHOWN_DIRECTORIES: usize = 12;
 
-/// The command line, for a person to read.
+/// The command line, for people to read.
 pub(super) fn display(command: &Command) -> String {
     let mut text = word(&command.get_program().to_string_lossy());
     for arg in command.get_args() {
@@ -39,7 +39,7 @@ pub(super) fn spawn_error(command: &Command, error: &io::Error) -> Error {
     let why = match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(command),
         ErrorKind::PermissionDenied => Some(format!(
-            "{error}: it is no program, or not executable for this user"
+            "{error}: the file is not a program, or this user cannot execute it"
         )),
         _ => None,
     };
@@ -52,7 +52,7 @@ pub(super) fn spawn_error(command: &Command, error: &io::Error) -> Error {
 fn not_found(command: &Command) -> Option<String> {
     if let Some(directory) = command.get_current_dir().filter(|path| !path.is_dir()) {
         return Some(format!(
-            "its working directory {} does not exist",
+            "working directory {} does not exist",
             directory.display()
         ));
     }
@@ -62,7 +62,7 @@ fn not_found(command: &Command) -> Option<String> {
         return Some(if program.exists() || base.join(program).exists() {
             no_interpreter(program)
         } else {
-            format!("there is no file {}", program.display())
+            format!("file {} does not exist", program.display())
         });
     }
     let directories = search_path(command);
@@ -78,12 +78,12 @@ fn not_found(command: &Command) -> Option<String> {
 
 fn no_interpreter(file: &Path) -> String {
     format!(
-        "{} exists, but the program that runs it (named in its first line, after #!) does not",
+        "{} exists, but the interpreter in its first line (after #!) does not",
         file.display()
     )
 }
 
-/// The directories in which the program was looked for.
+/// The directories that were searched for the program.
 fn search_path(command: &Command) -> Vec<PathBuf> {
     let changed = command.get_envs().find(|(name, _)| *name == "PATH");
     let path: Option<OsString> = match changed {
@@ -105,7 +105,7 @@ fn nowhere(program: &Path, directories: &[PathBuf]) -> String {
         shown.push("…".into());
     }
     format!(
-        "{name} was not found in PATH ({}). {}",
+        "{name} not found in PATH ({}); {}",
         shown.join(", "),
         hint(&name)
     )
@@ -114,18 +114,18 @@ fn nowhere(program: &Path, directories: &[PathBuf]) -> String {
 /// The advice that is most likely to help.
 fn hint(name: &str) -> &'static str {
     if name.contains(char::is_whitespace) {
-        return "Arguments go into arg() or args(): no shell takes the name apart";
+        return "pass arguments with arg() or args(), because no shell splits the name";
     }
     match name {
         "node" | "npx" | "npm" if cfg!(windows) => {
-            "Install Node.js; its scripts need their ending here, as in \"npx.cmd\""
+            "install Node.js, and add the file extension, as in \"npx.cmd\""
         }
-        "node" | "npx" | "npm" => "Install Node.js, or give the full path",
-        "uv" | "uvx" => "Install uv, or give the full path",
-        "python" => "Try \"python3\", or give the full path",
-        "docker" => "Install Docker, or give the full path",
+        "node" | "npx" | "npm" => "install Node.js, or use the full path",
+        "uv" | "uvx" => "install uv, or use the full path",
+        "python" => "try \"python3\", or use the full path",
+        "docker" => "install Docker, or use the full path",
         _ => {
-            "Install it, or give the full path: programs started from a desktop often have a shorter PATH than a shell"
+            "install it, or use the full path, because programs started from a desktop often have a shorter PATH than a shell"
         }
     }
 }

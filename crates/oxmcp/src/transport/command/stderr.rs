@@ -12,10 +12,11 @@ use tokio::{process::ChildStderr, sync::watch};
 
 use crate::transport::{command::diagnostics::Diagnostics, io::LineReader};
 
-/// The longest line, in bytes. Longer lines are left out, since they are not log lines.
+/// The maximum length of a line, in bytes. Longer lines are skipped, because they are not log lines.
 const MAX_LINE: usize = 64 << 10;
 
-/// The destination of a server's standard error, to which servers log. See [`Command::stderr`](super::Command::stderr).
+/// The destination of a server's standard error, where servers log.
+/// See [`Command::stderr`](super::Command::stderr).
 ///
 /// ```
 /// use oxmcp::{Command, transport::Stderr};
@@ -34,30 +35,29 @@ enum Policy {
 }
 
 impl Stderr {
-    /// Each line becomes an event of [`tracing`] (level `INFO`, target `oxmcp::stderr`, field `server`), and the last lines
-    /// appear in the error when the server fails. This is the default: the application decides whether and where a log is
-    /// shown, since it may draw on the terminal, or have many servers.
+    /// Logs each line as a [`tracing`] event (level `INFO`, target `oxmcp::stderr`, field `server`). The last lines appear in
+    /// the error when the server fails. This is the default: the application decides whether and where a log is shown, because
+    /// it may draw on the terminal, or have many servers.
     #[must_use]
     pub fn log() -> Self {
         Self(Policy::Log)
     }
 
-    /// Each line goes to `callback`, and the last lines appear in the error when the server fails. Lines are passed on one
-    /// at a time, in order; the server may have to wait if the callback takes long. If the callback panics, only the line
-    /// is lost.
+    /// Passes each line to `callback`, one at a time and in order. The last lines appear in the error when the server fails. If
+    /// the callback is slow, the server may have to wait. If it panics, only the line is lost.
     #[must_use]
     pub fn lines(callback: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Policy::Lines(Arc::new(callback)))
     }
 
-    /// The server writes directly to the standard error of this process, and to the terminal if that is one. The error when
-    /// the server fails then has no last lines, which have been shown already.
+    /// Lets the server write directly to the standard error of this process. The error when the server fails then has no last
+    /// lines, because they have been shown already.
     #[must_use]
     pub fn inherit() -> Self {
         Self(Policy::Inherit)
     }
 
-    /// The server's standard error is discarded.
+    /// Discards the server's standard error.
     #[must_use]
     pub fn null() -> Self {
         Self(Policy::Null)
@@ -74,7 +74,8 @@ impl Stderr {
     fn pass_on(&self, server: &str, line: &str) {
         match &self.0 {
             Policy::Log => tracing::info!(target: "oxmcp::stderr", server, "{line}"),
-            // The panic hook has reported the panic. Reading goes on: a server that cannot write to its log any more ends.
+            // The panic hook has reported the panic. Reading continues, because a server that can no longer write to its log
+            // ends.
             Policy::Lines(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(line)))),
             Policy::Inherit | Policy::Null => {}
         }

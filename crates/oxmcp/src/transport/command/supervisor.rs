@@ -1,4 +1,4 @@
-//! The supervisor of a process: one task that waits for its end, or brings it about, and reaps it.
+//! The supervisor of a process: a task that waits for it to exit, or ends it, and reaps it.
 
 use std::{process::ExitStatus, thread, time::Duration};
 
@@ -10,12 +10,12 @@ use tokio::{
 
 use crate::transport::command::process_group::ProcessGroup;
 
-/// The time that SIGKILL may take; only a process that hangs inside the kernel needs longer, and nothing can end it.
+/// The time that SIGKILL may take. Only a process that hangs inside the kernel needs longer, and nothing can end that.
 const KILLED_WITHIN: Duration = Duration::from_secs(1);
 /// The interval of the checks whether a process group is gone: there is no event for it.
 const GROUP_POLL: Duration = Duration::from_millis(10);
 
-/// The times that the supervisor waits at each step of the end of a process.
+/// The time that the supervisor waits at each step of ending a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExitTimeouts {
     /// From the end of its input to SIGTERM.
@@ -71,7 +71,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the end of the process, or brings it about. Dropping the future kills the group.
+    /// Waits for the process to exit, or ends it. Dropping the future kills the group.
     pub(super) async fn run(mut self) {
         let closed = tokio::select! {
             biased;
@@ -95,7 +95,7 @@ impl Supervisor {
         }
         #[cfg(unix)]
         {
-            tracing::debug!("the server did not exit when its input was closed; sending SIGTERM");
+            tracing::debug!("server did not exit after its input closed; sending SIGTERM");
             self.group.terminate();
             if self.ends_within(self.timeouts.kill).await {
                 return;
@@ -113,8 +113,8 @@ impl Supervisor {
         time::timeout(timeout, ended).await.is_ok()
     }
 
-    /// Ends the processes that the process had started and left behind. A server whose process is gone is over, and a child
-    /// that holds its standard output would keep the connection open for ever.
+    /// Ends the child processes that the process left behind. A server ends with its main process, and a child that holds its
+    /// standard output would keep the connection open forever.
     async fn end_the_rest(&self) {
         if self.group.is_gone() {
             return;
@@ -140,7 +140,7 @@ impl Supervisor {
     }
 }
 
-/// A runtime that shuts down drops the task, and reaps nothing any more: the process is killed and reaped without it.
+/// A runtime that shuts down drops the task and no longer reaps processes, so this kills and reaps the process without it.
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.group.kill();
@@ -153,7 +153,7 @@ impl Drop for Supervisor {
         // It fails if the process has just ended.
         let _ = child.start_kill();
         if matches!(child.try_wait(), Ok(None)) {
-            // If no thread can be started, the process that becomes its parent after this process reaps it.
+            // If no thread can be started, its next parent process reaps it.
             let reaper = thread::Builder::new().name("oxmcp-reaper".to_owned());
             let _ = reaper.spawn(move || reap(child));
         }

@@ -26,14 +26,14 @@ use crate::{
 
 /// The number of bytes that a thread reads at once.
 const CHUNK: usize = 64 << 10;
-/// The number of bytes that a thread writes at once: so few that a slow peer, which reads a few KiB each second, is seen to
-/// read when the connection ends.
+/// The number of bytes that a thread writes at once. It is small, so that a slow peer, which reads a few KiB each second, still
+/// shows progress when the connection ends.
 const WRITE_CHUNK: usize = 4 << 10;
 
-/// Reads in a thread of its own.
+/// Reads in a separate thread.
 ///
-/// The thread does not belong to the runtime, which waits for its own threads when it ends: this thread may wait for a key
-/// on a terminal for ever.
+/// The thread does not belong to the runtime, which waits for its threads when it ends: this thread may wait forever for a key
+/// on a terminal.
 pub(super) struct Reader {
     chunks: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
@@ -90,8 +90,7 @@ impl AsyncRead for Reader {
     }
 }
 
-/// Writes on the runtime's threads for blocking work, for which the runtime waits when it ends: no data that was written is
-/// lost.
+/// Writes on the runtime's blocking threads, for which the runtime waits when it ends, so that no written data is lost.
 pub(super) struct Writer {
     output: Option<Arc<Mutex<dyn Write + Send>>>,
     written: Arc<AtomicU64>,
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_little_that_is_taken_is_counted_at_once() {
+    async fn each_partial_write_is_counted_at_once() {
         let counted = Arc::new(OnceLock::new());
         let writer = Writer::new(Output {
             counted: Arc::clone(&counted),

@@ -17,7 +17,7 @@ use tokio::net::{UnixStream, unix::pipe};
 
 use crate::error::{Error, Result};
 
-/// The lowest number of private copies, which stay clear of the standard descriptors even if one of those is closed.
+/// The lowest number of the private copies. It avoids the standard descriptors, even if one of those is closed.
 const FIRST_PRIVATE: i32 = 3;
 
 /// Standard input, by how it can be read.
@@ -36,7 +36,7 @@ pub(super) enum Output {
 
 /// Moves standard input and output to private descriptors, and leaves `/dev/null` and standard error in their places.
 ///
-/// Text that `println!` has buffered and not written goes to standard error, too: it is not part of any message.
+/// Text in the buffer of `println!` goes to standard error, too: it is not part of any message.
 pub(super) fn take() -> Result<(OwnedFd, OwnedFd)> {
     move_away().map_err(|error| {
         let error = io::Error::from(error);
@@ -89,10 +89,10 @@ fn kind(descriptor: &OwnedFd) -> Result<FileType> {
     Ok(FileType::from_raw_mode(status.st_mode))
 }
 
-/// Opens the pipe once more. `O_NONBLOCK` belongs to the open file description, which is shared with every process that
-/// inherited the pipe (the shell, a sibling in a pipeline); a description of our own leaves theirs alone.
+/// Reopens the pipe. `O_NONBLOCK` belongs to the open file description, which is shared with every process that inherited the
+/// pipe (the shell, a sibling in a pipeline). Reopening creates a separate description, and leaves theirs unchanged.
 ///
-/// Fails if there is no `/proc`, or if the pipe belongs to another user; then a thread does the work.
+/// Fails without `/proc`, or if the pipe belongs to another user; then a thread does the work.
 fn reopen(descriptor: &OwnedFd, access: OFlags) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;

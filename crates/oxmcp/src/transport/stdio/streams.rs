@@ -25,21 +25,21 @@ use crate::{
 
 static CONNECTED: AtomicBool = AtomicBool::new(false);
 
-/// The standard input and output of this process, for a server that a client starts: the
-/// [stdio transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
+/// Returns the transport over this process's standard input and output, for a server that a client starts: the [stdio
+/// transport](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
 ///
 /// # Nothing else can write to the client
-/// On Unix, connecting moves the two streams to private descriptors. From then on `println!`, a C library or a child
-/// process that writes to standard output writes to standard error instead, where it does no harm; and standard input is
-/// empty for all but the session, so that no child process consumes the client's messages. Child processes do not inherit
-/// the private descriptors. On other systems this is not possible: there, nothing in the server may use standard output.
+/// On Unix, connecting moves the two streams to private descriptors. From then on, output of `println!`, a C library or a child
+/// process to standard output goes to standard error instead, where it does no harm. Standard input is empty for everything
+/// except the session, so that no child process consumes the client's messages. Child processes do not inherit the private
+/// descriptors. On other systems this is impossible: there, nothing else in the server may use standard output.
 ///
 /// # How it reads and writes
-/// On Linux, pipes are opened anew and used without blocking, so that no other process that holds the same pipe notices;
-/// sockets (Node.js gives them to the servers that it starts) are switched to non-blocking as they are. Files, terminals and
-/// everything on other systems get a thread that blocks.
+/// On Linux, pipes are reopened and used without blocking, so that other processes with the same pipe are not affected. Sockets
+/// (which Node.js passes to the servers that it starts) are switched to non-blocking mode. Files, terminals, and everything on
+/// other systems get a thread that blocks.
 ///
-/// A process has these streams once, so they connect once.
+/// A process has only one standard input and output, so this transport connects once.
 ///
 /// ```
 /// use oxmcp::{Limits, stdio, transport::Transport};
@@ -54,7 +54,7 @@ pub fn stdio() -> Stdio {
     Stdio(())
 }
 
-/// The transport over standard input and output; made by [`stdio()`].
+/// The transport over standard input and output; created by [`stdio()`].
 #[derive(Debug)]
 pub struct Stdio(());
 
@@ -65,7 +65,7 @@ impl Transport for Stdio {
     async fn connect(&mut self, limits: &Limits) -> Result<(StdioReader, StdioWriter)> {
         if CONNECTED.swap(true, Ordering::AcqRel) {
             return Err(Error::misuse(
-                "stdio() is connected already: a process has one standard input and output, hence one session on them",
+                "stdio() is already in use: a process has only one standard input and output",
             ));
         }
         open(limits.max_message_bytes)

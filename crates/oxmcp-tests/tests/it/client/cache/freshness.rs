@@ -75,7 +75,7 @@ pub(crate) async fn asked(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_taken_again_until_its_time_is_over() {
+async fn cached_answer_is_reused_until_it_expires() {
     let (mut peer, session) = modern(&client()).await;
     assert_eq!(asked(&mut peer, &session, tools("a", 60)).await, "a");
     advance(SECOND * 59).await;
@@ -86,7 +86,7 @@ async fn an_answer_is_taken_again_until_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_without_a_freshness_are_not_cached() {
+async fn answers_without_freshness_are_not_cached() {
     let (mut peer, session) = modern(&client()).await;
     for ttl in [json!(null), json!(0), json!(-5000)] {
         let mut page = tools("a", 0);
@@ -98,7 +98,7 @@ async fn answers_without_a_freshness_are_not_cached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_stays_fresh_for_longer_than_the_client_allows() {
+async fn client_limit_caps_freshness() {
     let options = CacheOptions {
         max_ttl: SECOND * 10,
         ..CacheOptions::default()
@@ -114,7 +114,7 @@ async fn no_answer_stays_fresh_for_longer_than_the_client_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_can_bypass_the_cache() {
+async fn call_can_bypass_the_cache() {
     let (mut peer, session) = modern(&client()).await;
     asked(&mut peer, &session, tools("a", 60)).await;
     for (mode, name, then) in [
@@ -144,7 +144,7 @@ async fn a_call_can_bypass_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_page_and_every_resource_is_cached_by_itself() {
+async fn pages_and_resources_are_cached_separately() {
     let (mut peer, session) = modern(&client()).await;
     let all = |session: &ClientSession| {
         let listing = session.tools();
@@ -223,7 +223,7 @@ async fn answers_to_retries_are_not_cached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_notification_invalidates_the_cache() {
+async fn notification_invalidates_the_cache() {
     let (mut peer, session) = modern(&client()).await;
     asked(&mut peer, &session, tools("a", 60)).await;
     let others = "notifications/prompts/list_changed";
@@ -252,7 +252,7 @@ async fn a_notification_invalidates_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_of_legacy_servers_are_cached_as_the_user_wants_until_a_change() {
+async fn configured_lifetime_applies_to_legacy_servers_until_change() {
     for (default_ttl, is_kept) in [(Duration::ZERO, false), (SECOND * 60, true)] {
         let options = CacheOptions {
             default_ttl,
@@ -279,7 +279,7 @@ async fn answers_of_legacy_servers_are_cached_as_the_user_wants_until_a_change()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_invalidates_the_cache_before_its_event() {
+async fn subscription_invalidates_the_cache_before_its_event() {
     let hint = CacheHint::public(SECOND * 3600);
     let server = Server::new("s", "1").tool(idle("a")).cache_tools(hint);
     let session = testing::connect(&server).await.unwrap();
@@ -292,7 +292,7 @@ async fn a_subscription_invalidates_the_cache_before_its_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_cannot_be_read_are_not_cached() {
+async fn unreadable_answers_are_not_cached() {
     let (mut peer, session) = modern(&client().strict()).await;
     let listed = listing(&session, CacheMode::Use);
     let request = expect(&mut peer, "tools/list").await;
@@ -302,7 +302,7 @@ async fn answers_that_cannot_be_read_are_not_cached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ping_is_not_answered_from_the_cache() {
+async fn ping_is_not_answered_from_the_cache() {
     let server = Server::new("s", "1").cache_discovery(CacheHint::public(SECOND * 3600));
     let session = testing::connect(&server).await.unwrap();
     session.discover().await.unwrap();
@@ -314,7 +314,7 @@ async fn a_ping_is_not_answered_from_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn results_of_tools_are_never_cached() {
+async fn tool_results_are_never_cached() {
     let count = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counter = count.clone();
     let server = Server::new("s", "1").tool(Tool::new("count", "Count", move || {

@@ -18,7 +18,7 @@ use crate::client::{
 use crate::support::idle;
 
 #[tokio::test(start_paused = true)]
-async fn concurrent_equal_requests_are_made_once() {
+async fn concurrent_equal_requests_are_sent_once() {
     let (mut peer, session) = modern(&client()).await;
     let calls = [(); 3].map(|()| listing(&session, CacheMode::Use));
     let request = expect(&mut peer, "tools/list").await;
@@ -52,7 +52,7 @@ async fn concurrent_equal_requests_are_made_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_caller_takes_over_from_one_that_gives_up() {
+async fn waiting_caller_takes_over_from_a_cancelled_one() {
     let (mut peer, session) = modern(&client()).await;
     let hasty = session.list_tools(PaginatedParams::default());
     let hasty = tokio::spawn(hasty.timeout(SECOND).into_future());
@@ -89,7 +89,7 @@ async fn a_waiting_caller_takes_over_from_one_that_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_caller_asks_itself_where_the_first_is_refused() {
+async fn waiting_caller_retries_when_the_first_is_refused() {
     let (mut peer, session) = modern(&client()).await;
     let calls = [(); 2].map(|()| listing(&session, CacheMode::Use));
     let request = expect(&mut peer, "tools/list").await;
@@ -107,7 +107,7 @@ async fn a_waiting_caller_asks_itself_where_the_first_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_answer_is_used_for_a_while_after_an_error() {
+async fn stale_answer_is_used_briefly_after_an_error() {
     for (stale_if_error, late, found) in [(10, 5, true), (10, 10, false), (0, 0, false)] {
         let options = CacheOptions {
             stale_if_error: SECOND * stale_if_error,
@@ -179,7 +179,7 @@ async fn named(
 }
 
 #[tokio::test(start_paused = true)]
-async fn w11_sessions_share_public_answers_and_nothing_else() {
+async fn sessions_share_only_public_answers() {
     let ours = client();
     for (hint, shared) in [
         (CacheHint::public(SECOND * 60), [true, true, false, true]),

@@ -157,7 +157,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_in_flight_fail_and_the_next_one_starts_the_server() {
+async fn calls_fail_at_exit_and_next_restarts_server() {
     let (mut peer, session, mut starts) = open(client(), Revision::LATEST).await;
     for pause in [100, 200, 400] {
         let call = calling(&session);
@@ -184,7 +184,7 @@ async fn calls_in_flight_fail_and_the_next_one_starts_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_watched_is_watched_again_at_once() {
+async fn watches_are_renewed_at_once() {
     let (sender, mut heard) = mpsc::channel(16);
     let client = client().on_tools_changed(move |_| {
         let sender = sender.clone();
@@ -210,7 +210,7 @@ async fn what_is_watched_is_watched_again_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_again_and_again_ends_the_session() {
+async fn repeatedly_exiting_server_ends_the_session() {
     let (peer, session, mut starts) = open(client(), Revision::LATEST).await;
     drop(peer);
     for _ in 0..5 {
@@ -226,7 +226,7 @@ async fn a_server_that_ends_again_and_again_ends_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_not_started_for_a_session_that_closes() {
+async fn closing_session_does_not_restart_the_server() {
     let (peer, session, mut starts) = open(client(), Revision::LATEST).await;
     drop(peer);
     settle().await;
@@ -240,7 +240,7 @@ async fn a_server_is_not_started_for_a_session_that_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_session_ends_with_its_server() {
+async fn legacy_session_ends_with_its_server() {
     let (peer, session, mut starts) = open(client(), Revision::V2025_11_25).await;
     drop(peer);
     session.wait().await.unwrap();
@@ -251,7 +251,7 @@ async fn a_legacy_session_ends_with_its_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_is_reported_before_the_first_answer() {
+async fn restart_is_reported_before_the_first_answer() {
     let restarts = Arc::<AtomicUsize>::default();
     let counts = Arc::clone(&restarts);
     let client = client().on_restarted(move |session| {
@@ -280,7 +280,7 @@ async fn a_restart_is_reported_before_the_first_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn recovery_needs_no_knowledge_of_the_revision() {
+async fn recovery_works_before_the_revision_is_known() {
     for revision in [
         Revision::LATEST,
         Revision::V2025_11_25,

@@ -25,7 +25,7 @@ pub(crate) fn legacy(session: &ClientSession) -> &'static str {
 }
 
 #[tokio::test]
-async fn h7_a_modern_server_is_asked_once_and_then_every_request_says_all() {
+async fn modern_server_is_probed_once() {
     let (mut peer, connecting) = connecting(client().title("Tester")).await;
     let probe = expect(&mut peer, "server/discover").await;
     let meta = json!({
@@ -57,7 +57,7 @@ async fn h7_a_modern_server_is_asked_once_and_then_every_request_says_all() {
 }
 
 #[tokio::test]
-async fn w14_a_legacy_server_is_known_by_any_other_error() {
+async fn legacy_server_is_recognized_by_any_other_error() {
     for code in [-32601, -32602, -32600, -32000, -32603, 0, 404] {
         let (mut peer, connecting) = connecting(client()).await;
         let probe = expect(&mut peer, "server/discover").await;
@@ -69,7 +69,7 @@ async fn w14_a_legacy_server_is_known_by_any_other_error() {
 }
 
 #[tokio::test]
-async fn w14_an_answer_that_makes_no_sense_is_one_of_a_legacy_server() {
+async fn nonsensical_probe_answer_means_a_legacy_server() {
     for result in [
         json!({}),
         json!(null),
@@ -90,7 +90,7 @@ async fn w14_an_answer_that_makes_no_sense_is_one_of_a_legacy_server() {
 }
 
 #[tokio::test]
-async fn w14_errors_of_modern_servers_are_shown_to_the_user() {
+async fn errors_of_modern_servers_are_surfaced() {
     for code in [-32020, -32021] {
         let (mut peer, connecting) = connecting(client()).await;
         let probe = expect(&mut peer, "server/discover").await;
@@ -125,7 +125,7 @@ async fn unsupported_with_a_common_legacy_version_means_initialize() {
 }
 
 #[tokio::test]
-async fn unsupported_without_a_common_version_ends_it() {
+async fn unsupported_without_common_version_ends_negotiation() {
     for data in [
         json!({"supported": ["2099-01-01"], "requested": "2026-07-28"}),
         json!({"supported": []}),
@@ -146,7 +146,7 @@ async fn unsupported_without_a_common_version_ends_it() {
 }
 
 #[tokio::test]
-async fn a_modern_server_without_a_common_version_is_named_with_its_versions() {
+async fn missing_common_version_error_names_server_versions() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     answer(&mut peer, &probe, discovered(&["2099-01-01", "2100-01-01"])).await;
@@ -158,7 +158,7 @@ async fn a_modern_server_without_a_common_version_is_named_with_its_versions() {
 }
 
 #[tokio::test]
-async fn a_discovery_that_names_legacy_versions_only_means_initialize() {
+async fn discovery_listing_only_legacy_versions_means_initialize() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     answer(&mut peer, &probe, discovered(&["2025-06-18"])).await;
@@ -167,7 +167,7 @@ async fn a_discovery_that_names_legacy_versions_only_means_initialize() {
 }
 
 #[tokio::test]
-async fn initialize_may_be_answered_with_any_version_that_is_ours() {
+async fn initialize_accepts_any_supported_version() {
     for version in LEGACY {
         let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
         let request = expect(&mut peer, "initialize").await;
@@ -179,7 +179,7 @@ async fn initialize_may_be_answered_with_any_version_that_is_ours() {
 }
 
 #[tokio::test]
-async fn initialize_answered_with_a_version_that_is_not_ours_ends_it() {
+async fn initialize_with_unsupported_version_ends_the_handshake() {
     for version in ["2099-01-01", "2026-07-28", "", "2025-03-26"] {
         let ours = [Revision::V2025_11_25, Revision::V2024_11_05];
         let (mut peer, connecting) = connecting(client().revisions(ours)).await;
@@ -196,7 +196,7 @@ async fn initialize_answered_with_a_version_that_is_not_ours_ends_it() {
 }
 
 #[tokio::test]
-async fn initialize_refused_with_other_versions_is_tried_once_more() {
+async fn initialize_is_retried_once_with_the_servers_version() {
     let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
     let request = expect(&mut peer, "initialize").await;
     let error = json!({"code": -32602, "message": "Unsupported protocol version", "data": {"supported": ["2024-11-05"], "requested": "2025-11-25"}});
@@ -215,7 +215,7 @@ async fn initialize_refused_with_other_versions_is_tried_once_more() {
 }
 
 #[tokio::test]
-async fn a_refused_or_garbled_initialize_is_reported() {
+async fn refused_or_garbled_initialize_is_reported() {
     let (mut peer, connecting) = connecting(client().revisions(LEGACY)).await;
     let request = expect(&mut peer, "initialize").await;
     refuse(
@@ -237,7 +237,7 @@ async fn a_refused_or_garbled_initialize_is_reported() {
 }
 
 #[tokio::test]
-async fn a_pinned_revision_is_the_only_one_that_is_spoken() {
+async fn pinned_revision_is_the_only_one_used() {
     for revision in Revision::ALL {
         let (mut peer, connecting) = connecting(client().revisions([revision])).await;
         if revision.is_modern() {
@@ -260,7 +260,7 @@ async fn a_pinned_revision_is_the_only_one_that_is_spoken() {
 }
 
 #[tokio::test]
-async fn discovery_in_a_pinned_session_names_the_server() {
+async fn discovery_in_pinned_session_records_server_info() {
     for pings in [false, true] {
         let (mut peer, connecting) = connecting(client().revisions([Revision::LATEST])).await;
         let session = connecting.await.unwrap().unwrap();
@@ -286,14 +286,14 @@ async fn discovery_in_a_pinned_session_names_the_server() {
 }
 
 #[tokio::test]
-async fn no_revision_at_all_is_a_mistake_that_is_named() {
+async fn client_without_revisions_is_a_named_mistake() {
     let (_peer, connecting) = connecting(client().revisions([])).await;
     let error = connecting.await.unwrap().unwrap_err();
     assert!(error.message().contains("at least one revision"), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_closes_at_once_is_reported() {
+async fn immediately_closing_server_is_reported() {
     for revisions in [
         Revision::ALL.to_vec(),
         LEGACY.to_vec(),
@@ -307,7 +307,7 @@ async fn a_server_that_closes_at_once_is_reported() {
 }
 
 #[tokio::test]
-async fn lines_that_are_no_messages_are_named_when_the_server_goes() {
+async fn unparsable_lines_appear_in_the_disconnect_error() {
     let (mut peer, connecting) = connecting(client()).await;
     expect(&mut peer, "server/discover").await;
     peer.send_line("Usage: server [--stdio]").await.unwrap();
@@ -317,7 +317,7 @@ async fn lines_that_are_no_messages_are_named_when_the_server_goes() {
 }
 
 #[tokio::test]
-async fn lines_that_are_no_messages_do_not_disturb() {
+async fn unparsable_lines_are_skipped() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     for line in [
@@ -352,7 +352,7 @@ async fn dropping_connect_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn every_pair_of_client_and_server_agrees_on_the_newest_common_revision() {
+async fn client_and_server_agree_on_newest_common_revision() {
     let sets: Vec<Vec<Revision>> = (1u8..32)
         .map(|bits| {
             Revision::ALL
@@ -399,7 +399,7 @@ async fn every_pair_of_client_and_server_agrees_on_the_newest_common_revision() 
 }
 
 #[tokio::test]
-async fn what_needs_capabilities_asks_for_them_once() {
+async fn capabilities_are_requested_once_on_demand() {
     let pinned = client().revisions([Revision::LATEST]);
     let (mut peer, opening) = connecting(pinned.clone()).await;
     let session = opening.await.unwrap().unwrap();
@@ -438,7 +438,7 @@ async fn what_needs_capabilities_asks_for_them_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handlers_of_changes_ask_in_the_background() {
+async fn change_handlers_may_ask_in_the_background() {
     let pinned = client()
         .revisions([Revision::LATEST])
         .on_tools_changed(|_| async {});
@@ -452,7 +452,7 @@ async fn handlers_of_changes_ask_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_request_is_made_once_more_where_its_revision_is_refused_and_named() {
+async fn request_is_retried_once_with_the_named_revision() {
     let (mut peer, opening) = connecting(client().revisions([Revision::LATEST])).await;
     let session = opening.await.unwrap().unwrap();
     let own: &[&str] = &["2026-07-28", "2025-11-25"];

@@ -63,7 +63,7 @@ async fn pings(peer: &mut ScriptedPeer, session: &ClientSession) {
 }
 
 #[tokio::test]
-async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
+async fn ended_session_is_reopened_with_the_same_state() {
     let (mut first, session, mut starts) = open().await;
     for uri in ["app://a", "app://b"] {
         subscribe(&mut first, &session, uri).await;
@@ -125,7 +125,7 @@ async fn a_session_whose_server_ended_is_opened_anew_as_it_was() {
 }
 
 #[tokio::test]
-async fn what_the_new_server_refuses_does_not_keep_the_session_from_being_opened() {
+async fn refusal_by_new_server_does_not_prevent_reconnecting() {
     let (mut first, session, mut starts) = open().await;
     subscribe(&mut first, &session, "app://a").await;
     drop(first);
@@ -138,7 +138,7 @@ async fn what_the_new_server_refuses_does_not_keep_the_session_from_being_opened
 }
 
 #[tokio::test]
-async fn all_who_reconnect_get_the_same_session() {
+async fn concurrent_reconnects_share_one_session() {
     let (first, session, mut starts) = open().await;
     drop(first);
     let (one, other) = (reconnecting(&session), reconnecting(&session));
@@ -162,7 +162,7 @@ async fn all_who_reconnect_get_the_same_session() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_open_is_closed_first() {
+async fn open_session_is_closed_before_reconnecting() {
     let (mut first, session, mut starts) = open().await;
     let anew = reconnecting(&session);
     assert!(first.receive().await.is_err());
@@ -174,7 +174,7 @@ async fn a_session_that_is_open_is_closed_first() {
 }
 
 #[tokio::test]
-async fn what_has_failed_can_be_tried_again() {
+async fn failed_reconnect_can_be_retried() {
     let (first, session, mut starts) = open().await;
     drop(first);
     let failing = reconnecting(&session);
@@ -201,7 +201,7 @@ async fn what_has_failed_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn what_connects_only_once_is_not_reconnected() {
+async fn one_shot_transport_is_not_reconnected() {
     let (peer, session) = session(Revision::V2025_11_25).await;
     drop(peer);
     let error = session.reconnect().await.unwrap_err();
@@ -210,7 +210,7 @@ async fn what_connects_only_once_is_not_reconnected() {
 }
 
 #[tokio::test]
-async fn sessions_over_http_are_opened_anew_in_every_revision() {
+async fn sessions_over_http_are_reopened_in_every_revision() {
     let endpoint = StreamableHttp::from(calculator());
     let serving = endpoint.serve("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", serving.local_addr());
@@ -229,7 +229,7 @@ async fn sessions_over_http_are_opened_anew_in_every_revision() {
 
 /// Handles of several sessions may be in use: the latest request counts, whichever handle made it.
 #[tokio::test]
-async fn an_old_handle_opens_the_session_as_the_latest_was() {
+async fn old_handle_reconnects_with_the_latest_state() {
     let (mut first, session, mut starts) = open().await;
     subscribe(&mut first, &session, "app://a").await;
     drop(first);
@@ -262,7 +262,7 @@ async fn an_old_handle_opens_the_session_as_the_latest_was() {
 
 /// At most 32 subscriptions are requested at the same time, since a server may bound its requests in flight.
 #[tokio::test(start_paused = true)]
-async fn a_server_is_not_asked_for_all_subscriptions_at_once() {
+async fn subscriptions_are_renewed_in_limited_batches() {
     let (mut first, session, mut starts) = open().await;
     for index in 0..40 {
         subscribe(&mut first, &session, &format!("app://{index}")).await;
@@ -304,7 +304,7 @@ async fn few_at_a_time(peer: &mut ScriptedPeer, count: usize) {
 
 /// A server that does not answer delays the session by no more than one call.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_silent_afterwards_does_not_hold_up_the_session() {
+async fn server_silent_after_reconnecting_does_not_block() {
     let (mut first, session, mut starts) = open().await;
     for index in 0..40 {
         subscribe(&mut first, &session, &format!("app://{index}")).await;
@@ -334,7 +334,7 @@ async fn a_server_that_is_silent_afterwards_does_not_hold_up_the_session() {
 }
 
 #[tokio::test]
-async fn what_is_watched_no_more_is_not_subscribed_to_again() {
+async fn cancelled_watch_is_not_renewed() {
     let (mut first, session, mut starts) = open().await;
     let watching = [0, 1].map(|_| {
         let session = session.clone();

@@ -58,7 +58,7 @@ pub(super) async fn initialize(peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test]
-async fn a_server_that_exits_at_the_probe_is_started_anew_and_initialized() {
+async fn server_exiting_at_the_probe_restarts_and_initializes() {
     let (mut starts, connecting) = start(&client(), None);
     let mut first = starts.recv().await.unwrap();
     expect(&mut first, "server/discover").await;
@@ -70,7 +70,7 @@ async fn a_server_that_exits_at_the_probe_is_started_anew_and_initialized() {
 }
 
 #[tokio::test]
-async fn a_server_that_exits_each_time_is_started_twice_and_no_more() {
+async fn exiting_server_is_started_at_most_twice() {
     let (mut starts, connecting) = start(&client(), Some("s"));
     drop(starts.recv().await.unwrap());
     drop(starts.recv().await.unwrap());
@@ -79,7 +79,7 @@ async fn a_server_that_exits_each_time_is_started_twice_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_initialize_after_the_probe_is_started_anew() {
+async fn server_refusing_initialize_after_probe_is_restarted() {
     for works in [true, false] {
         let client = client();
         let (mut starts, connecting) = start(&client, Some("s"));
@@ -110,7 +110,7 @@ async fn a_server_that_refuses_initialize_after_the_probe_is_started_anew() {
 }
 
 #[tokio::test]
-async fn a_server_is_not_started_anew_where_one_era_is_all_there_is() {
+async fn server_is_not_restarted_with_a_single_era() {
     {
         let revision = Revision::V2025_06_18;
         let (mut starts, connecting) = start(&client().revisions([revision]), Some("s"));
@@ -121,7 +121,7 @@ async fn a_server_is_not_started_anew_where_one_era_is_all_there_is() {
 }
 
 #[tokio::test]
-async fn a_transport_that_cannot_restart_surfaces_the_first_error() {
+async fn transport_without_restart_surfaces_the_first_error() {
     let (mut starts, connecting) = start(&client(), None);
     let mut first = starts.recv().await.unwrap();
     expect(&mut first, "server/discover").await;
@@ -142,7 +142,7 @@ async fn find_legacy(client: &Client, identity: Option<&'static str>) {
 }
 
 #[tokio::test]
-async fn w14_a_legacy_server_is_not_probed_again() {
+async fn legacy_server_is_not_probed_again() {
     let client = client();
     find_legacy(&client, Some("s")).await;
     for _ in 0..3 {
@@ -161,7 +161,7 @@ async fn w14_a_legacy_server_is_not_probed_again() {
 }
 
 #[tokio::test]
-async fn w14_a_stale_legacy_era_is_detected_anew() {
+async fn stale_legacy_era_is_detected_again() {
     let client = client();
     find_legacy(&client, Some("s")).await;
     let (mut starts, connecting) = start(&client, Some("s"));
@@ -185,7 +185,7 @@ async fn w14_a_stale_legacy_era_is_detected_anew() {
 }
 
 #[tokio::test]
-async fn w14_a_server_that_exits_at_initialize_though_it_was_legacy_is_probed() {
+async fn legacy_server_exiting_at_initialize_is_probed() {
     let client = client();
     find_legacy(&client, Some("s")).await;
     let (mut starts, connecting) = start(&client, Some("s"));
@@ -202,7 +202,7 @@ async fn w14_a_server_that_exits_at_initialize_though_it_was_legacy_is_probed() 
 }
 
 #[tokio::test]
-async fn w14_a_failure_says_nothing_of_the_era() {
+async fn failed_connection_does_not_change_remembered_era() {
     let client = client();
     find_legacy(&client, Some("s")).await;
     let (mut starts, connecting) = start(&client, Some("s"));
@@ -213,7 +213,7 @@ async fn w14_a_failure_says_nothing_of_the_era() {
 }
 
 #[tokio::test]
-async fn w14_a_pinned_session_says_nothing_about_the_server() {
+async fn pinned_session_does_not_set_the_remembered_era() {
     let client = client().revisions([Revision::V2025_11_25]);
     let (mut starts, connecting) = start(&client, Some("s"));
     initialize(&mut starts.recv().await.unwrap()).await;
@@ -222,7 +222,7 @@ async fn w14_a_pinned_session_says_nothing_about_the_server() {
 }
 
 #[test]
-fn w14_a_command_is_known_by_program_arguments_and_directory() {
+fn command_is_identified_by_program_arguments_and_directory() {
     use oxmcp::{Command, transport::Logging};
     let command = || Command::new("server").arg("--stdio");
     let identity = command().identity().unwrap();
@@ -244,7 +244,7 @@ fn w14_a_command_is_known_by_program_arguments_and_directory() {
 }
 
 #[tokio::test]
-async fn outgoing_middleware_sees_messages_from_the_first_on() {
+async fn outgoing_middleware_sees_every_message() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let count = Arc::new(AtomicUsize::new(0));
     let (log, counted) = (Arc::clone(&seen), Arc::clone(&count));

@@ -17,7 +17,7 @@ use crate::client::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_asked_to_initialize_after_the_probe_timeout() {
+async fn silent_server_is_initialized_after_the_probe_timeout() {
     for patience in [5, 2] {
         let start = Instant::now();
         let client = client().probe_timeout(Duration::from_secs(patience));
@@ -32,7 +32,7 @@ async fn a_silent_server_is_asked_to_initialize_after_the_probe_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_names_the_clients_setting() {
+async fn unresponsive_server_error_names_the_client_setting() {
     let (mut peer, connecting) = connecting(client()).await;
     expect(&mut peer, "server/discover").await;
     expect(&mut peer, "initialize").await;
@@ -43,7 +43,7 @@ async fn a_server_that_never_answers_names_the_clients_setting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_to_the_probe_still_wins() {
+async fn late_answer_to_the_probe_still_wins() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     let request = expect(&mut peer, "initialize").await;
@@ -59,7 +59,7 @@ async fn a_late_answer_to_the_probe_still_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_refusal_of_the_probe_changes_nothing() {
+async fn late_refusal_of_the_probe_changes_nothing() {
     for error in [method_not_found(), json!({"code": -32021, "message": "no"})] {
         let (mut peer, connecting) = connecting(client()).await;
         let probe = expect(&mut peer, "server/discover").await;
@@ -71,7 +71,7 @@ async fn a_late_refusal_of_the_probe_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_modern_server_that_refuses_initialize_is_waited_for() {
+async fn slow_modern_server_refusing_initialize_is_awaited() {
     for error in [
         method_not_found(),
         json!({"code": -32602, "message": "_meta?"}),
@@ -91,7 +91,7 @@ async fn a_slow_modern_server_that_refuses_initialize_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_modern_server_that_names_its_revision_is_asked_again() {
+async fn slow_modern_server_naming_its_revision_is_retried() {
     let (mut peer, connecting) = connecting(client()).await;
     expect(&mut peer, "server/discover").await;
     let request = expect(&mut peer, "initialize").await;
@@ -105,7 +105,7 @@ async fn a_slow_modern_server_that_names_its_revision_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_silent_throughout_takes_a_bounded_time() {
+async fn silent_server_fails_within_a_bounded_time() {
     let start = Instant::now();
     let (mut peer, connecting) = connecting(client().timeout(Duration::from_secs(20))).await;
     expect(&mut peer, "server/discover").await;
@@ -143,7 +143,7 @@ impl Transport for Known {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_of_a_silent_server_says_what_is_known_of_it() {
+async fn silent_server_error_reports_known_facts() {
     let (_silent, transport) = ScriptedPeer::new().await;
     let error = client().connect(Known(transport)).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");

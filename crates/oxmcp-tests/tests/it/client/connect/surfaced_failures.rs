@@ -34,7 +34,7 @@ async fn open(peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_initialized_over_http_too() {
+async fn silent_server_is_initialized_over_http_too() {
     let client = client().timeout(Duration::from_secs(30));
     let start = Instant::now();
     let (mut peer, _way, connecting) = connecting(client.clone(), None).await;
@@ -55,7 +55,7 @@ async fn a_silent_server_is_initialized_over_http_too() {
 }
 
 #[tokio::test]
-async fn w14_a_network_that_fails_says_nothing_of_the_server() {
+async fn network_failure_is_surfaced() {
     for error in [
         || Error::unreachable("no such host"),
         || Error::network("cut off"),
@@ -70,7 +70,7 @@ async fn w14_a_network_that_fails_says_nothing_of_the_server() {
 }
 
 #[tokio::test]
-async fn w14_a_connection_that_ends_at_the_probe_is_not_made_again() {
+async fn connection_lost_at_the_probe_is_not_reopened() {
     let (mut peer, _way, connecting) = connecting(client(), None).await;
     expect(&mut peer, "server/discover").await;
     drop(peer);
@@ -79,7 +79,7 @@ async fn w14_a_connection_that_ends_at_the_probe_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn w14_any_other_answer_means_initialize() {
+async fn any_other_answer_means_initialize() {
     for error in [
         method_not_found(),
         json!({"code": -32000, "message": "Bad Request: Server not initialized"}),
@@ -95,7 +95,7 @@ async fn w14_any_other_answer_means_initialize() {
 
 /// The nodes of a server may run different versions.
 #[tokio::test]
-async fn w14_a_server_that_refuses_a_version_that_it_names_is_asked_once_more() {
+async fn refused_version_the_server_names_is_retried_once() {
     for is_given_up in [false, true] {
         let (mut peer, _way, connecting) = connecting(client(), None).await;
         let probe = expect(&mut peer, "server/discover").await;
@@ -113,7 +113,7 @@ async fn w14_a_server_that_refuses_a_version_that_it_names_is_asked_once_more() 
 }
 
 #[tokio::test]
-async fn w14_headers_that_do_not_arrive_are_explained() {
+async fn missing_headers_error_suggests_a_proxy() {
     let (mut peer, _way, connecting) = connecting(client(), None).await;
     let probe = expect(&mut peer, "server/discover").await;
     let error = json!({"code": -32020, "message": "Mcp-Method is missing", "data": {"x": 1}});
@@ -127,7 +127,7 @@ async fn w14_headers_that_do_not_arrive_are_explained() {
 }
 
 #[tokio::test]
-async fn w14_a_pinned_revision_surfaces_what_the_server_answers() {
+async fn pinned_revision_surfaces_the_servers_answer() {
     let client = client().revisions([Revision::LATEST]);
     let (mut peer, _way, connecting) = connecting(client, None).await;
     let session = connecting.await.unwrap().unwrap();
@@ -140,7 +140,7 @@ async fn w14_a_pinned_revision_surfaces_what_the_server_answers() {
 }
 
 #[tokio::test]
-async fn w14_a_failure_leaves_the_remembered_era_alone() {
+async fn failure_keeps_the_remembered_era() {
     let client = client();
     let (mut peer, _way, opening) = connecting(client.clone(), Some("s")).await;
     let probe = expect(&mut peer, "server/discover").await;
@@ -166,7 +166,7 @@ async fn w14_a_failure_leaves_the_remembered_era_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_pings_that_do_not_get_through_twice_end_the_session() {
+async fn two_failed_pings_end_the_session() {
     let interval = Duration::from_secs(30);
     let client = client()
         .revisions([Revision::V2025_11_25])
@@ -192,7 +192,7 @@ async fn k11_pings_that_do_not_get_through_twice_end_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_answer_is_used_while_the_server_cannot_be_reached() {
+async fn stale_answer_is_used_while_server_is_unreachable() {
     let (mut peer, way, session) = session_of(&client()).await;
     list(&mut peer, &session, &[tool("run", &json!("Region"))]).await;
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -207,7 +207,7 @@ async fn a_stale_answer_is_used_while_the_server_cannot_be_reached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watchers_get_the_error_that_failed() {
+async fn watchers_get_the_original_error() {
     let client = client().revisions(crate::client::asking(Revision::LATEST));
     let (mut peer, way, connecting) = connecting(client, None).await;
     let probe = expect(&mut peer, "server/discover").await;

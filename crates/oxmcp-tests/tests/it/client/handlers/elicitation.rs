@@ -64,7 +64,7 @@ async fn answered(client: Client, revision: Revision, params: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_declared_capabilities_are_those_with_handlers() {
+async fn only_capabilities_with_handlers_are_declared() {
     let forms = || client().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
     let url =
         |client: Client| client.on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Decline });
@@ -97,7 +97,7 @@ async fn the_declared_capabilities_are_those_with_handlers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_is_filled_in_and_missing_fields_get_their_defaults() {
+async fn form_is_filled_in_with_defaults() {
     for revision in FORMS {
         for through_middleware in [false, true] {
             let mut client =
@@ -126,7 +126,7 @@ async fn a_form_is_filled_in_and_missing_fields_get_their_defaults() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_may_decline_and_cancel() {
+async fn user_may_decline_and_cancel() {
     for revision in FORMS {
         let declines = client().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
         let dismisses = client().on_elicit(|_: ElicitFormParams| async { None::<Accept<Person>> });
@@ -151,7 +151,7 @@ async fn a_user_may_decline_and_cancel() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
+async fn answer_that_violates_its_form_is_not_sent() {
     for revision in FORMS {
         let client = client().on_elicit(|_: ElicitFormParams| async {
             Accept(json!({"name": "A", "age": 17, "agree": "yes"}))
@@ -172,7 +172,7 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_of_a_handler_reaches_the_server_or_the_caller() {
+async fn handler_error_reaches_the_server_or_caller() {
     for revision in FORMS {
         let own = client().on_elicit(|_: ElicitFormParams| async {
             Err::<ElicitAction, _>(Error::protocol(-32000, "no terminal"))
@@ -198,7 +198,7 @@ async fn the_error_of_a_handler_reaches_the_server_or_the_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_is_sent_to_a_url() {
+async fn user_is_sent_to_a_url() {
     for revision in URLS {
         let client = client().on_elicit_url(|asked: ElicitUrlParams| async move {
             assert_eq!(asked.url, "https://example.com/");
@@ -215,7 +215,7 @@ async fn a_user_is_sent_to_a_url() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn urls_that_are_no_page_or_hide_their_host_are_not_visited() {
+async fn non_web_or_deceptive_urls_are_not_visited() {
     for revision in URLS {
         for wrong in [
             "javascript:alert(1)",
@@ -233,7 +233,7 @@ async fn urls_that_are_no_page_or_hide_their_host_are_not_visited() {
             params["url"] = json!(wrong);
             let answer = answered(client, revision, params).await;
             let said = answer["error"]["message"].as_str().unwrap();
-            assert!(said.contains("is not sent to this URL"), "{wrong}: {said}");
+            assert!(said.contains("rejected URL: "), "{wrong}: {said}");
             assert!(!asked.load(Ordering::Relaxed), "{wrong}");
             if !revision.is_modern() {
                 assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -243,7 +243,7 @@ async fn urls_that_are_no_page_or_hide_their_host_are_not_visited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_were_not_declared_are_refused() {
+async fn undeclared_requests_are_refused() {
     let forms = || client().on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
     let urls = || client().on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Decline });
     let cases: [(Client, Value, i64, &str); 5] = [
@@ -255,7 +255,7 @@ async fn requests_that_were_not_declared_are_refused() {
             forms(),
             json!({"mode": "tea", "message": "m"}),
             -32602,
-            "\"form\" and \"url\"",
+            "expected \"form\" or \"url\"",
         ),
     ];
     for revision in URLS {
@@ -277,7 +277,7 @@ async fn requests_that_were_not_declared_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn params_that_do_not_fit_are_refused() {
+async fn invalid_params_are_refused() {
     for revision in FORMS {
         let client = client()
             .strict()
@@ -285,7 +285,7 @@ async fn params_that_do_not_fit_are_refused() {
         let answer = answered(client, revision, json!({"message": "no form"})).await;
         let said = answer["error"]["message"].as_str().unwrap();
         assert!(
-            said.contains("the params of elicitation/create do not fit"),
+            said.contains("invalid params of elicitation/create"),
             "{revision}: {said}"
         );
         if !revision.is_modern() {
@@ -295,7 +295,7 @@ async fn params_that_do_not_fit_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_set_too_late_is_not_asked() {
+async fn handler_set_too_late_is_not_called() {
     let client = client();
     let (mut peer, session, _) = session_of(client.clone(), Revision::V2025_11_25).await;
     let _ = client.on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline });
@@ -304,7 +304,7 @@ async fn a_handler_set_too_late_is_not_asked() {
 }
 
 #[tokio::test]
-async fn an_answer_can_be_any_of_the_three() {
+async fn answer_can_accept_decline_or_cancel() {
     let client = client().on_elicit(|form: ElicitFormParams| async move {
         match form.message.as_str() {
             "Who are you?" => Answer::Accept(ann()),

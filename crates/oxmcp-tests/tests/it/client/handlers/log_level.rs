@@ -27,7 +27,7 @@ async fn level(peer: &mut ScriptedPeer, session: &ClientSession) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_server_gets_one_set_level_request() {
+async fn legacy_server_gets_one_set_level_request() {
     for revision in LEGACY {
         let (mut peer, session, _) = session_of(client(), revision).await;
         let setting = tokio::spawn({
@@ -49,7 +49,7 @@ async fn a_legacy_server_gets_one_set_level_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_gets_the_level_with_each_request() {
+async fn modern_server_gets_the_level_with_each_request() {
     let client = client().log_level(LoggingLevel::Info);
     let (mut peer, session, _) = session_of(client, Revision::LATEST).await;
     assert_eq!(level(&mut peer, &session).await, "info");
@@ -75,7 +75,7 @@ async fn a_modern_server_gets_the_level_with_each_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_a_level_sends_none() {
+async fn client_without_log_level_sends_none() {
     let (mut peer, session, _) = session_of(client(), Revision::LATEST).await;
     assert_eq!(level(&mut peer, &session).await, Value::Null);
     let own = session.call_tool("t", ()).log_level(LoggingLevel::Notice);
@@ -97,7 +97,7 @@ async fn opened(client: Client, capabilities: Value) -> (ScriptedPeer, ClientSes
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clients_level_is_in_force_when_the_session_is_open() {
+async fn clients_log_level_applies_from_session_start() {
     let client = client().log_level(LoggingLevel::Error);
     let opening = async |answered: Option<bool>| {
         let client = client.clone().revisions([Revision::V2025_11_25]);
@@ -134,7 +134,7 @@ async fn the_clients_level_is_in_force_when_the_session_is_open() {
 
 /// Subscriptions carry no logs, so they request no level.
 #[tokio::test(start_paused = true)]
-async fn a_subscription_says_no_level() {
+async fn subscription_requests_no_log_level() {
     let client = client()
         .log_level(LoggingLevel::Info)
         .on_tools_changed(|_| async {});

@@ -46,7 +46,7 @@ async fn says(peer: &mut ScriptedPeer, method: &str, params: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q7_log_messages_reach_their_handler_in_every_revision_and_in_order() {
+async fn log_messages_reach_their_handler_in_order() {
     for revision in Revision::ALL {
         for through_middleware in [false, true] {
             let (mut client, mut heard) = listening();
@@ -109,7 +109,7 @@ async fn complete(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
+async fn completion_is_reported_once_after_a_visit() {
     let (client, mut heard) = listening();
     let client = client.on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Accept });
     // Only 2025-11-25 notifies completions.
@@ -135,7 +135,7 @@ async fn a_visit_is_complete_once_and_only_if_the_user_was_sent_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_urls_waits_for_no_completion() {
+async fn client_without_urls_awaits_no_completion() {
     let (client, mut heard) = listening();
     let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
     let call = tokio::spawn(session.call_tool("t", ()).into_future());
@@ -150,7 +150,7 @@ async fn a_client_without_urls_waits_for_no_completion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_leaves_the_session_alone() {
+async fn panicking_handler_does_not_end_the_session() {
     let (sender, mut heard) = mpsc::channel(1);
     let client = client().on_log(move |message, _| {
         let sender = sender.clone();
@@ -185,7 +185,7 @@ async fn says_and_answers(peer: &mut ScriptedPeer, session: &ClientSession, time
 }
 
 #[tokio::test(start_paused = true)]
-async fn notifications_that_arrived_are_delivered_before_the_session_closes() {
+async fn received_notifications_are_delivered_before_close() {
     for revision in LEGACY {
         let (sender, mut heard) = mpsc::channel(16);
         let client = client().on_log(move |_, _| {
@@ -205,7 +205,7 @@ async fn notifications_that_arrived_are_delivered_before_the_session_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_can_close_the_session() {
+async fn handler_can_close_the_session() {
     let client = client().on_log(|_, session| async move { session.close().await.unwrap() });
     let (mut peer, session, _) = session_of(client, Revision::LATEST_LEGACY).await;
     let start = Instant::now();

@@ -26,7 +26,7 @@ fn home() -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn roots_are_declared_where_there_are_any_or_may_be() {
+async fn roots_are_declared_only_when_possible() {
     for revision in Revision::ALL {
         let roots = if revision.is_modern() {
             json!({})
@@ -49,7 +49,7 @@ async fn roots_are_declared_where_there_are_any_or_may_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_l2_roots_are_added_replaced_and_removed_in_every_revision() {
+async fn roots_are_added_replaced_and_removed() {
     for revision in Revision::ALL {
         let client = home();
         let (mut peer, session, _) = session_of(client.clone(), revision).await;
@@ -85,7 +85,7 @@ async fn l1_l2_roots_are_added_replaced_and_removed_in_every_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_changes_that_come_together_are_notified_once_and_later_ones_again() {
+async fn simultaneous_root_changes_are_coalesced() {
     for revision in LEGACY {
         let client = home();
         let (mut first, _session, _) = session_of(client.clone(), revision).await;
@@ -106,7 +106,7 @@ async fn l1_changes_that_come_together_are_notified_once_and_later_ones_again() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_not_told_of_roots_is_not_notified_of_changes() {
+async fn root_changes_are_not_sent_without_declaration() {
     let client = client();
     let (mut peer, _session, _) = session_of(client.clone(), Revision::V2025_11_25).await;
     client.add_roots([Root::new("file:///home")]).unwrap();
@@ -124,7 +124,7 @@ async fn roots_may_be_changed_from_any_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_uri_that_is_no_file_is_no_root() {
+async fn non_file_uri_is_rejected_as_root() {
     let client = client();
     let both = [Root::new("file:///home"), Root::new("https://example.com/")];
     let error = client.add_roots(both.clone()).unwrap_err();

@@ -31,7 +31,7 @@ fn model() -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l6_the_declared_capabilities_follow_the_handlers() {
+async fn declared_sampling_capabilities_follow_the_handlers() {
     for revision in Revision::ALL {
         let declared = async |client: Client| session_of(client, revision).await.2;
         assert_eq!(declared(client().sampling_tools()).await, json!({}));
@@ -46,7 +46,7 @@ async fn l6_the_declared_capabilities_follow_the_handlers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l6_a_model_is_asked_in_every_revision() {
+async fn sampling_handler_is_called_in_every_revision() {
     for revision in Revision::ALL {
         let answer = answered(model(), revision, question()).await;
         let expected = json!({
@@ -60,7 +60,7 @@ async fn l6_a_model_is_asked_in_every_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_knows_the_asking_server_and_its_error_is_reported() {
+async fn handler_knows_the_asking_server_and_reports_errors() {
     for revision in Revision::ALL {
         let client = client().on_sample(|_: CreateMessageParams, cx: RequestContext| async move {
             let session = cx.client_session().unwrap();
@@ -77,7 +77,7 @@ async fn a_handler_knows_the_asking_server_and_its_error_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tools_are_sent_only_to_clients_that_declared_them() {
+async fn tools_are_sent_only_to_declaring_clients() {
     let mut params = question();
     params["tools"] = json!([{"name": "add", "inputSchema": {"type": "object"}}]);
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
@@ -108,7 +108,7 @@ async fn tools_are_sent_only_to_clients_that_declared_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_model_nothing_is_asked() {
+async fn sampling_is_refused_without_a_model() {
     for revision in Revision::ALL {
         let answer = answered(client(), revision, question()).await;
         let said = answer["error"]["message"].as_str().unwrap();
@@ -123,7 +123,7 @@ async fn without_a_model_nothing_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_was_asked_for_must_have_answered() {
+async fn requested_tool_must_have_a_result() {
     let mut params = question();
     let asks = json!({"type": "tool_use", "id": "1", "name": "add", "input": {}});
     params["messages"] = json!([{"role": "assistant", "content": asks}]);

@@ -15,7 +15,7 @@ use crate::client::{answer, client, expect, session, session_of};
 use crate::support::{calculator, notification};
 
 #[tokio::test(start_paused = true)]
-async fn a_call_times_out_and_is_cancelled_on_the_wire() {
+async fn timed_out_call_is_cancelled_on_the_wire() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
         let start = Instant::now();
@@ -38,7 +38,7 @@ async fn a_call_times_out_and_is_cancelled_on_the_wire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_clients_timeout_is_that_of_its_calls() {
+async fn client_timeout_applies_to_its_calls() {
     let (_peer, session) = session(Revision::V2025_06_18).await;
     for seconds in [60, 900] {
         let client = session.client().timeout(Duration::from_secs(seconds));
@@ -50,7 +50,7 @@ async fn the_clients_timeout_is_that_of_its_calls() {
 }
 
 #[tokio::test]
-async fn a_timeout_beyond_the_range_of_the_clock_is_a_long_one() {
+async fn timeout_beyond_clock_range_is_clamped() {
     let session = testing::connect(&calculator()).await.unwrap();
     let call = || session.call_tool("add", json!({"a": 1, "b": 2}));
     for call in [
@@ -71,7 +71,7 @@ async fn a_timeout_beyond_the_range_of_the_clock_is_a_long_one() {
 }
 
 #[tokio::test]
-async fn k5_a_token_cancels_the_call() {
+async fn token_cancels_the_call() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
         let token = CancellationToken::new();
@@ -104,7 +104,7 @@ async fn k5_a_token_cancels_the_call() {
 }
 
 #[tokio::test]
-async fn k7_progress_arrives_in_order_and_before_the_answer() {
+async fn progress_arrives_in_order_before_the_answer() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Copy {
         files: u32,
@@ -142,7 +142,7 @@ async fn k7_progress_arrives_in_order_and_before_the_answer() {
 }
 
 #[tokio::test]
-async fn meta_of_the_call_and_of_the_params_reach_the_handler() {
+async fn call_and_params_meta_reach_the_handler() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let meta = cx.meta();
         let text = |key: &str| meta.get(key).map(Value::to_string).unwrap_or_default();
@@ -164,7 +164,7 @@ async fn meta_of_the_call_and_of_the_params_reach_the_handler() {
 }
 
 #[tokio::test]
-async fn reserved_keys_of_meta_cannot_be_set_by_the_caller() {
+async fn reserved_meta_keys_cannot_be_set_by_caller() {
     let (_peer, modern) = session(Revision::LATEST).await;
     for key in ["protocolVersion", "clientInfo", "clientCapabilities"] {
         let error = modern
@@ -187,16 +187,18 @@ async fn reserved_keys_of_meta_cannot_be_set_by_the_caller() {
 }
 
 #[tokio::test]
-async fn m11_arguments_that_are_no_json_are_named_and_nothing_is_sent() {
+async fn unserializable_arguments_are_reported_and_never_sent() {
     let (_peer, session) = session(Revision::LATEST).await;
     let arguments = std::collections::HashMap::from([((1, 2), 3)]);
     let error = session.call_tool("t", arguments).await.unwrap_err();
     assert!(
-        error.message().contains("arguments cannot be serialized"),
+        error
+            .message()
+            .contains("could not serialize the arguments"),
         "{error}"
     );
     let error = session.call_tool("t", vec![1, 2]).await.unwrap_err();
-    assert!(error.message().contains("must be an object"), "{error}");
+    assert!(error.message().contains("expected an object"), "{error}");
 }
 
 #[tokio::test]
@@ -212,14 +214,11 @@ async fn nothing_is_sent_before_the_call_is_awaited() {
 }
 
 #[tokio::test]
-async fn a_result_of_an_unknown_kind_is_an_error() {
+async fn result_of_unknown_kind_is_an_error() {
     for (kind, named) in [
         (json!("task"), "\"task\""),
         (json!("task"), "io.modelcontextprotocol/tasks"),
-        (
-            json!("riddle"),
-            "\"riddle\", which this client does not know",
-        ),
+        (json!("riddle"), "unknown result type \"riddle\""),
         (json!("r".repeat(1_000)), "rrr\""),
         (json!("input_required"), "input"),
     ] {
@@ -249,7 +248,7 @@ async fn a_result_of_an_unknown_kind_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_result_of_the_wrong_type_is_an_error_that_says_so() {
+async fn result_type_mismatch_error_explains_it() {
     for revision in Revision::ALL {
         let (mut peer, session, _) = session_of(client().strict(), revision).await;
         for result in [json!({"content": 7}), json!([]), json!("text")] {
@@ -267,7 +266,7 @@ async fn a_result_of_the_wrong_type_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn h15_clones_of_a_session_are_the_same_session() {
+async fn clones_share_one_session() {
     let (mut peer, session) = session(Revision::V2025_06_18).await;
     let one = tokio::spawn(session.clone().call_tool("one", ()).into_future());
     let first = expect(&mut peer, "tools/call").await;
@@ -298,7 +297,7 @@ async fn h15_clones_of_a_session_are_the_same_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_keep_alive_of_zero_is_none() {
+async fn zero_keep_alive_disables_pings() {
     let client = Client::new("c", "1")
         .keep_alive(Duration::ZERO)
         .revisions([Revision::V2025_06_18]);
@@ -309,7 +308,7 @@ async fn k11_keep_alive_of_zero_is_none() {
 }
 
 #[tokio::test]
-async fn j1_outgoing_middleware_sees_calls_and_may_change_them() {
+async fn outgoing_middleware_may_change_calls() {
     let client = Client::new("c", "1").outgoing_layer(middleware::from_fn(
         |mut request: middleware::Request, next: middleware::Next| async move {
             if request.method() == "tools/call" {
@@ -353,7 +352,7 @@ async fn notifications_of_unknown_methods_are_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_of_metadata_follow_the_rules() {
+async fn metadata_keys_follow_the_rules() {
     let own = "io.modelcontextprotocol/mine";
     let extension = Extension::new("io.modelcontextprotocol/vendor").meta_key(own);
     for revision in Revision::ALL {
@@ -378,16 +377,12 @@ async fn keys_of_metadata_follow_the_rules() {
                 (
                     "io.modelcontextprotocol/zone",
                     "a",
-                    Some("prefix is the protocol's"),
+                    Some("reserved `_meta` key"),
                 ),
-                (
-                    "com.mcp.example/zone",
-                    "a",
-                    Some("prefix is the protocol's"),
-                ),
-                ("2com/zone", "a", Some("no key of _meta")),
-                ("two words", "a", Some("no key of _meta")),
-                ("traceparent", "00-1-2-3", Some("no traceparent")),
+                ("com.mcp.example/zone", "a", Some("reserved `_meta` key")),
+                ("2com/zone", "a", Some("invalid `_meta` key")),
+                ("two words", "a", Some("invalid `_meta` key")),
+                ("traceparent", "00-1-2-3", Some("invalid W3C `traceparent`")),
             ] {
                 let call = session
                     .call_tool("add", json!({"a": 1, "b": 2}))
@@ -404,7 +399,7 @@ async fn keys_of_metadata_follow_the_rules() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancellation_says_why() {
+async fn cancellation_carries_a_reason() {
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let token = CancellationToken::new();
     let calls = [
@@ -416,14 +411,14 @@ async fn a_cancellation_says_why() {
         let call = tokio::spawn(call.into_future());
         expect(&mut peer, "tools/call").await;
         let reason = match index {
-            0 => "did not come in time",
+            0 => "timed out",
             1 => {
                 token.cancel();
-                "has cancelled"
+                "the caller cancelled"
             }
             _ => {
                 call.abort();
-                "no longer waits"
+                "stopped waiting"
             }
         };
         let cancelled = expect(&mut peer, "notifications/cancelled").await;

@@ -49,7 +49,7 @@ async fn next(heard: &mut mpsc::Receiver<&'static str>) -> Option<&'static str> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_failure_ends_the_others_and_the_call() {
+async fn first_failure_ends_other_questions_and_the_call() {
     let (client, mut heard) = slow_user();
     let (mut peer, session, _) = session_of(client, MODERN).await;
     let call = calling(&session);
@@ -87,7 +87,7 @@ async fn ended(end: impl AsyncFnOnce(&CancellationToken, oxmcp::ClientSession)) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn k4_a_token_ends_the_asking_and_so_does_the_end_of_the_session() {
+async fn token_or_session_end_cancels_the_questions() {
     let start = Instant::now();
     let error = ended(async |token, session| {
         token.cancel();
@@ -102,7 +102,7 @@ async fn k4_a_token_ends_the_asking_and_so_does_the_end_of_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k4_dropping_the_call_ends_the_asking() {
+async fn dropped_call_cancels_the_questions() {
     let (client, mut heard) = slow_user();
     let (mut peer, session, _) = session_of(client, MODERN).await;
     let call = calling(&session);
@@ -115,7 +115,7 @@ async fn k4_dropping_the_call_ends_the_asking() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_pauses_while_the_user_is_asked_and_the_maximum_does_not() {
+async fn deadline_pauses_during_questions_but_maximum_does_not() {
     let (client, _heard) = slow_user();
     let (mut peer, session, _) = session_of(client, MODERN).await;
     for (max_total, succeeds) in [(10_000, true), (1_000, false)] {
@@ -167,7 +167,7 @@ fn user() -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k4_a_session_that_is_being_closed_lets_a_call_finish_its_rounds() {
+async fn closing_session_lets_a_call_finish_its_rounds() {
     for middleware in [false, true] {
         let client = if middleware {
             let pass = |request, next: Next| async move { next.run(request).await };
@@ -217,7 +217,7 @@ async fn k4_a_session_that_is_being_closed_lets_a_call_finish_its_rounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_being_closed_waits_no_longer_for_rounds_than_for_a_call() {
+async fn closing_session_waits_as_long_for_rounds() {
     let (client, mut heard) = slow_user();
     let (mut peer, session, _) = session_of(client, MODERN).await;
     let call = calling(&session);

@@ -22,7 +22,7 @@ fn page(names: &[&str], next: Option<&str>) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn i6_a_listing_goes_through_all_pages_in_every_revision() {
+async fn listing_covers_all_pages_in_every_revision() {
     let server = calculator().tools(["b", "c", "d"].map(idle)).page_size(2);
     for revision in Revision::ALL {
         let session = testing::connect(&server).revision(revision).await.unwrap();
@@ -49,7 +49,7 @@ async fn i6_a_listing_goes_through_all_pages_in_every_revision() {
 }
 
 #[tokio::test]
-async fn i6_nothing_is_asked_before_an_entry_is_wanted() {
+async fn listing_is_lazy() {
     let (mut peer, session) = session(Revision::V2025_06_18).await;
     let mut tools = session.tools();
     let first = tokio::spawn(async move {
@@ -87,7 +87,7 @@ impl Quiet for oxmcp::ClientSession {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_of_an_undeclared_feature_is_empty_and_no_request_is_made() {
+async fn undeclared_feature_lists_as_empty_without_a_request() {
     for revision in Revision::ALL {
         let (mut peer, connecting) = {
             let revisions = crate::client::asking(revision);
@@ -120,7 +120,7 @@ async fn a_list_of_an_undeclared_feature_is_empty_and_no_request_is_made() {
 }
 
 #[tokio::test]
-async fn an_empty_cursor_is_a_cursor() {
+async fn empty_cursor_is_a_cursor() {
     let (mut peer, session) = session(Revision::LATEST).await;
     let all = tokio::spawn(session.tools().all());
     let request = expect(&mut peer, "tools/list").await;
@@ -132,7 +132,7 @@ async fn an_empty_cursor_is_a_cursor() {
 }
 
 #[tokio::test]
-async fn w23_a_cursor_that_comes_again_ends_the_list_after_its_page() {
+async fn repeated_cursor_ends_the_list_with_an_error() {
     // This includes cursors that repeat after more than one page.
     for cursors in [&["x", "x"][..], &["x", "y", "z", "x"]] {
         let (mut peer, session) = session(Revision::V2025_11_25).await;
@@ -162,7 +162,7 @@ async fn w23_a_cursor_that_comes_again_ends_the_list_after_its_page() {
 }
 
 #[tokio::test]
-async fn w23_a_list_may_have_max_pages_and_no_more() {
+async fn list_stops_at_max_pages() {
     for (pages, fits) in [(3, true), (4, false)] {
         let limits = Limits::default().client(|client| client.max_pages(3));
         let server = calculator()
@@ -189,7 +189,7 @@ async fn w23_a_list_may_have_max_pages_and_no_more() {
 }
 
 #[tokio::test]
-async fn the_pages_of_a_list_have_a_bound_in_bytes() {
+async fn pages_of_a_list_are_bounded_in_bytes() {
     let name = "n".repeat(100);
     // Two pages of one tool each fit, whatever the page size.
     for (limit, fits) in [(2_000, true), (300, false)] {
@@ -212,7 +212,7 @@ async fn the_pages_of_a_list_have_a_bound_in_bytes() {
 }
 
 #[tokio::test]
-async fn a_page_that_fails_ends_the_list() {
+async fn failing_page_ends_the_list() {
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let mut tools = session.tools();
     let task = tokio::spawn(async move {
@@ -231,7 +231,7 @@ async fn a_page_that_fails_ends_the_list() {
 }
 
 #[tokio::test]
-async fn next_loses_nothing_when_it_is_dropped() {
+async fn dropped_next_loses_nothing() {
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let mut tools = session.tools();
     // The request is sent and answered, and the future of `next` is dropped before it returns the answer.
@@ -247,7 +247,7 @@ async fn next_loses_nothing_when_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_method_that_it_declares_lists_nothing_only_on_demand() {
+async fn unimplemented_list_is_empty_only_with_or_none() {
     for (or_none, code, is_empty) in [
         (true, -32601, true),
         (true, -32603, false),
@@ -268,7 +268,7 @@ async fn a_server_without_a_method_that_it_declares_lists_nothing_only_on_demand
 }
 
 #[tokio::test]
-async fn a_listing_can_begin_at_a_cursor_and_carry_metadata() {
+async fn listing_can_begin_at_cursor_and_carry_metadata() {
     let (mut peer, session) = session(Revision::LATEST).await;
     let listing = session
         .tools()
@@ -320,7 +320,7 @@ async fn listed(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_last_cursor_ends_the_list() {
+async fn empty_last_cursor_ends_the_list() {
     for revision in Revision::ALL {
         // The server takes an empty cursor for none.
         let (names, error) = listed(revision, |cursor| match cursor {
@@ -352,7 +352,7 @@ async fn an_empty_last_cursor_ends_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_with_its_own_cursor_is_the_last() {
+async fn page_with_its_own_cursor_is_the_last() {
     for revision in Revision::ALL {
         let (names, error) = listed(revision, |_| Some(page(&["a", "b"], Some("x")))).await;
         assert_eq!((names.len(), error.is_none()), (2, true), "{revision}");

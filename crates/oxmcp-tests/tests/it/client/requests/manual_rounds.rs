@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::{answer, asks, done, expect, session};
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_continued_by_hand() {
+async fn call_can_be_continued_manually() {
     let (mut peer, session) = session(Revision::LATEST).await;
     let call = tokio::spawn(session.call_tool("t", json!({"a": 1})).manual());
     let request = expect(&mut peer, "tools/call").await;
@@ -52,7 +52,7 @@ async fn a_call_is_continued_by_hand() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn typed_params_are_continued_too() {
+async fn typed_params_can_be_continued() {
     let (mut peer, session) = session(Revision::LATEST).await;
     let mut params = CallToolParams::new("t");
     params.request_state = Some("old".into());

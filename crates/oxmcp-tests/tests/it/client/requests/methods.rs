@@ -144,7 +144,7 @@ fn calls(session: &ClientSession) -> Vec<(Made, &'static str, Value)> {
 }
 
 #[tokio::test]
-async fn i1_every_method_is_sent_where_the_revision_has_it_and_refused_where_not() {
+async fn methods_are_sent_only_where_revision_has_them() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
         for (call, name, params) in calls(&session) {
@@ -179,7 +179,7 @@ async fn i1_every_method_is_sent_where_the_revision_has_it_and_refused_where_not
 }
 
 #[tokio::test]
-async fn i1_no_method_of_the_table_is_missing() {
+async fn every_method_in_the_table_is_tested() {
     let (_peer, session) = session(Revision::LATEST).await;
     let calls = calls(&session);
     // `initialize` is sent when the session is opened.
@@ -191,7 +191,7 @@ async fn i1_no_method_of_the_table_is_missing() {
 }
 
 #[tokio::test]
-async fn k10_ping_is_a_ping_where_there_is_one_and_a_discovery_elsewhere() {
+async fn ping_falls_back_to_discovery() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
         let ping = tokio::spawn(async move { session.ping().await });

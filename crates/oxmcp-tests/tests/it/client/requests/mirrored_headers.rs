@@ -73,7 +73,7 @@ async fn headers(
 }
 
 #[tokio::test]
-async fn arguments_are_mirrored_once_the_tools_were_listed() {
+async fn arguments_are_mirrored_after_tools_are_listed() {
     let (mut peer, way, session) = session_of(&client()).await;
     let call = || ("run", json!({"region": "us-west1", "query": "select"}));
     let plain = json!({"mcp-method": "tools/call", "mcp-name": "run"});
@@ -100,8 +100,9 @@ async fn arguments_are_mirrored_once_the_tools_were_listed() {
     assert_eq!(headers(&mut peer, &way, &session, call()).await, plain);
 }
 
+// Attack: header injection.
 #[tokio::test]
-async fn attack_22_a_mirrored_value_cannot_break_out_of_its_header() {
+async fn mirrored_value_cannot_break_out_of_its_header() {
     let (mut peer, way, session) = session_of(&client()).await;
     let name = "run\r\nX: 1";
     list(&mut peer, &session, &[tool(name, &json!("Region"))]).await;
@@ -123,7 +124,7 @@ async fn attack_22_a_mirrored_value_cannot_break_out_of_its_header() {
 }
 
 #[tokio::test]
-async fn a_tool_with_an_impossible_header_is_left_out_of_every_list() {
+async fn tool_with_invalid_header_is_not_listed() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let mut listed: Vec<_> = [
         json!(""),
@@ -166,8 +167,9 @@ async fn a_tool_with_an_impossible_header_is_left_out_of_every_list() {
     assert_eq!(page.await.unwrap().unwrap().tools.len(), 2);
 }
 
+// Attack: private cached answers of another caller.
 #[tokio::test]
-async fn attack_23_a_list_that_another_session_has_brought_is_looked_at_as_well() {
+async fn cached_list_of_another_session_sets_headers_too() {
     let client = client();
     let (mut first, _way, session) = session_of(&client).await;
     let call = session.list_tools(PaginatedParams::default());
@@ -186,7 +188,7 @@ async fn attack_23_a_list_that_another_session_has_brought_is_looked_at_as_well(
 }
 
 #[tokio::test]
-async fn where_there_are_no_headers_no_tool_is_left_out() {
+async fn tools_are_all_listed_on_transports_without_headers() {
     let wrong = [tool("wrong", &json!(""))];
     // Mirrored headers do not exist for legacy servers, whatever the transport.
     for revision in LEGACY {
@@ -204,7 +206,7 @@ async fn where_there_are_no_headers_no_tool_is_left_out() {
 }
 
 #[tokio::test]
-async fn an_argument_that_cannot_be_mirrored_is_reported_to_the_transport() {
+async fn unmirrorable_argument_is_reported_to_the_transport() {
     let (mut peer, way, session) = session_of(&client()).await;
     let mut listed = tool("run", &json!("Region"));
     listed["inputSchema"]["properties"]["region"]["type"] = "integer".into();
@@ -220,8 +222,9 @@ async fn an_argument_that_cannot_be_mirrored_is_reported_to_the_transport() {
     assert!(error.message().contains("region"), "{error}");
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_remembered_headers_of_tools_are_bounded() {
+async fn remembered_tool_headers_are_bounded() {
     // The limit has room for two tools.
     let limits = Limits::default().client(|client| client.max_mirrored_bytes(500));
     let (mut peer, way, session) = session_of(&client().limits(limits)).await;
@@ -254,7 +257,7 @@ impl Method for Watch {
 }
 
 #[tokio::test]
-async fn extensions_add_headers_of_their_own() {
+async fn extensions_add_their_own_headers() {
     let extension = Extension::new("com.example/watcher").header::<Watch>("taskId", "Mcp-Name");
     let (_peer, way, _session) = session_of(&client().extension(extension)).await;
     let request = |id: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "com.example/watch", "params": {"taskId": id}});
@@ -272,7 +275,7 @@ async fn extensions_add_headers_of_their_own() {
 }
 
 #[test]
-fn the_name_in_a_request_is_mirrored_without_any_session() {
+fn request_name_is_mirrored_without_a_session() {
     let mirror = Mirror::new();
     for (method, params, name) in [
         ("tools/call", json!({"name": "t", "uri": "u"}), json!("t")),
@@ -307,7 +310,7 @@ fn the_name_in_a_request_is_mirrored_without_any_session() {
 }
 
 #[test]
-fn a_transport_that_wraps_another_passes_its_mirror_on() {
+fn wrapping_transport_forwards_its_mirror() {
     struct Mirroring(oxmcp::transport::InMemory, Mirror);
 
     impl Transport for Mirroring {

@@ -43,7 +43,7 @@ fn slow() -> (Client, mpsc::Receiver<&'static str>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_server_takes_its_question_back() {
+async fn legacy_server_can_withdraw_its_question() {
     for revision in [Revision::V2025_06_18, Revision::V2025_11_25] {
         let (client, mut heard) = slow();
         let (mut peer, _session, _) = session_of(client, revision).await;
@@ -64,7 +64,7 @@ async fn a_legacy_server_takes_its_question_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_are_answered_at_once_and_not_one_after_the_other() {
+async fn questions_are_answered_concurrently() {
     let asked = Arc::new(AtomicBool::new(false));
     let second = Arc::clone(&asked);
     let client = client().on_elicit(move |form: ElicitFormParams| {
@@ -92,7 +92,7 @@ async fn questions_are_answered_at_once_and_not_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_of_a_call_pauses_while_a_legacy_server_asks() {
+async fn call_deadline_pauses_while_legacy_server_asks() {
     let (client, mut heard) = slow();
     let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
     let call = session
@@ -121,7 +121,7 @@ async fn the_deadline_of_a_call_pauses_while_a_legacy_server_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_whole_time_of_a_call_is_bounded_while_a_server_asks() {
+async fn total_call_time_is_bounded_despite_questions() {
     let (client, _heard) = slow();
     let (mut peer, session, _) = session_of(client, Revision::V2025_11_25).await;
     let start = Instant::now();

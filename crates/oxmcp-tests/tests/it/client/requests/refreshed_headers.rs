@@ -47,7 +47,7 @@ async fn assert_quiet(peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_made_again_once_the_tools_are_listed_anew() {
+async fn call_is_retried_after_tools_are_relisted() {
     let (mut peer, way, session) = session_of(&client()).await;
     // The cached list is outdated.
     list(&mut peer, &session, &[tool("run", &json!("Region"))]).await;
@@ -64,7 +64,7 @@ async fn a_call_is_made_again_once_the_tools_are_listed_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_was_never_listed_is_found_out_about() {
+async fn unlisted_tool_is_looked_up_after_a_refusal() {
     let (mut peer, way, session) = session_of(&client()).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;
@@ -76,7 +76,7 @@ async fn a_tool_that_was_never_listed_is_found_out_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_refusal_is_returned_to_the_caller() {
+async fn second_refusal_is_returned_to_the_caller() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;
@@ -88,7 +88,7 @@ async fn a_second_refusal_is_returned_to_the_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_would_be_the_same_is_not_made_again() {
+async fn identical_call_is_not_retried() {
     let plain = json!({"name": "run", "inputSchema": {"type": "object"}});
     for listed in [
         vec![plain],
@@ -107,7 +107,7 @@ async fn a_call_that_would_be_the_same_is_not_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_end_is_given_up() {
+async fn endless_list_is_given_up() {
     let limits = oxmcp::Limits::default().client(|client| client.max_listing_bytes(10_000));
     let (mut peer, _way, session) = session_of(&client().limits(limits)).await;
     let call = calling(&session);
@@ -172,7 +172,7 @@ async fn child() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_list_without_end_takes_no_more_memory_than_the_limit_of_listings() {
+fn endless_list_uses_no_more_than_listing_limit() {
     let name = "client::requests::refreshed_headers::child";
     let output = crate::child::command(name, ROLE, "client").output();
     let output = output.unwrap();
@@ -184,7 +184,7 @@ fn a_list_without_end_takes_no_more_memory_than_the_limit_of_listings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_leaves_the_first_refusal() {
+async fn failed_list_returns_the_first_refusal() {
     let (mut peer, way, session) = session_of(&client()).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;
@@ -195,7 +195,7 @@ async fn a_list_that_fails_leaves_the_first_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_list_and_the_second_call_keep_to_the_time_of_the_first() {
+async fn list_and_retry_share_the_first_calls_deadline() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let run = || session.call_tool("run", json!({"region": "r"}));
     let call = run().timeout(Duration::from_secs(5));
@@ -220,7 +220,7 @@ async fn the_list_and_the_second_call_keep_to_the_time_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_cancelled_while_the_tools_are_listed() {
+async fn call_is_cancelled_while_tools_are_listed() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let stop = CancellationToken::new();
     let call = session.call_tool("run", json!({"region": "r"}));
@@ -234,7 +234,7 @@ async fn a_call_is_cancelled_while_the_tools_are_listed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_are_refused_at_once_share_one_list() {
+async fn concurrently_refused_calls_share_one_list() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let calls: Vec<_> = (0..10).map(|_| calling(&session)).collect();
     let mut requests = Vec::new();
@@ -256,7 +256,7 @@ async fn calls_that_are_refused_at_once_share_one_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_is_heard_of_the_second_call_too() {
+async fn progress_of_the_retried_call_is_reported() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let (heard, mut hears) = tokio::sync::mpsc::channel(8);
     let call = session.call_tool("run", json!({"region": "r"}));
@@ -274,7 +274,7 @@ async fn progress_is_heard_of_the_second_call_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_refusal_is_returned_where_there_are_no_headers() {
+async fn refusal_is_returned_on_transports_without_headers() {
     let (mut peer, session) = crate::client::session(Revision::LATEST).await;
     let call = calling(&session);
     refuse_call(&mut peer).await;
@@ -283,7 +283,7 @@ async fn the_refusal_is_returned_where_there_are_no_headers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_requests_are_not_made_again() {
+async fn other_requests_are_not_retried() {
     let (mut peer, _way, session) = session_of(&client()).await;
     let read = tokio::spawn(session.read_resource("file:///a").into_future());
     let request = expect(&mut peer, "resources/read").await;

@@ -53,7 +53,7 @@ pub(crate) async fn assert_silent(peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_that_is_asked_is_answered_and_the_request_is_made_again() {
+async fn all_questions_are_answered_and_the_request_repeated() {
     for through_middleware in [false, true] {
         let mut client = answering();
         if through_middleware {
@@ -101,7 +101,7 @@ async fn all_that_is_asked_is_answered_and_the_request_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_and_resources_ask_too_and_other_requests_must_not() {
+async fn only_tools_prompts_and_resources_may_ask() {
     let (mut peer, session, _) = session_of(answering(), MODERN).await;
     let mut asked_and_done = async |method: &str, params: Value, mut result: Value| {
         let first = expect(&mut peer, method).await;
@@ -131,7 +131,7 @@ async fn prompts_and_resources_ask_too_and_other_requests_must_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_without_questions_is_sent_back_after_a_pause_byte_for_byte() {
+async fn state_without_questions_is_returned_verbatim_after_pause() {
     let (mut peer, session, _) = session_of(client(), MODERN).await;
     let call = calling(&session);
     let mut request = expect(&mut peer, "tools/call").await;
@@ -183,7 +183,7 @@ async fn rounds_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_is_too_long_is_not_carried() {
+async fn oversized_state_is_refused() {
     for (length, fits) in [(100, true), (101, false)] {
         let limits = Limits::default().max_request_state(100);
         let (mut peer, session, _) = session_of(answering().limits(limits), MODERN).await;
@@ -208,7 +208,7 @@ async fn a_state_that_is_too_long_is_not_carried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_that_cannot_be_answered_are_errors_that_say_so() {
+async fn unanswerable_questions_fail_with_an_explanation() {
     let many: serde_json::Map<String, Value> = (0..3).map(|n| (n.to_string(), form())).collect();
     let cases = [
         (
@@ -236,16 +236,16 @@ async fn questions_that_cannot_be_answered_are_errors_that_say_so() {
             json!({"k": {"method": "ping"}}),
             "Method not found: ping",
         ),
-        (answering(), json!([1]), "asks for input, but"),
+        (answering(), json!([1]), "invalid request for input"),
         (
             answering(),
             json!({"k": {"method": "elicitation/create"}}),
-            "do not fit",
+            "invalid params of",
         ),
         (
             answering().limits(Limits::default().max_in_flight(2)),
             Value::Object(many),
-            "asks 3 things at once",
+            "sent 3 input requests at once",
         ),
     ];
     for (client, inputs, named) in cases {
@@ -271,7 +271,7 @@ async fn questions_that_cannot_be_answered_are_errors_that_say_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_question_is_asked_when_one_of_them_cannot_be_answered() {
+async fn no_question_is_asked_if_one_is_unanswerable() {
     let client = client().on_elicit(|_: ElicitFormParams| async {
         if true {
             panic!("it was asked");
@@ -357,7 +357,7 @@ async fn progress_continues_with_a_token_for_each_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_typed_whatever_was_asked_before() -> Result<()> {
+async fn result_stays_typed_after_questions() -> Result<()> {
     let (mut peer, session, _) = session_of(answering(), MODERN).await;
     let call = tokio::spawn(session.call_tool("t", ()).structured::<f64>());
     let request = expect(&mut peer, "tools/call").await;
@@ -406,7 +406,7 @@ async fn let_it_read(peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_of_a_question_may_read_the_same_resource() {
+async fn question_handler_may_read_the_same_resource() {
     let (mut peer, session, _) = session_of(curious(), Revision::LATEST).await;
     let reading = tokio::spawn(session.read_resource(URI).into_future());
     let request = expect(&mut peer, "resources/read").await;
@@ -434,7 +434,7 @@ async fn a_handler_of_a_question_may_read_the_same_resource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_caller_does_not_wait_for_a_question_to_the_user() {
+async fn concurrent_caller_is_not_blocked_by_user_question() {
     let client = client().on_elicit(|_: ElicitFormParams| async {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         Accept(json!({"name": "Ann"}))

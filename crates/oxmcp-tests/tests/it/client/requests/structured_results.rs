@@ -59,14 +59,17 @@ async fn structured_reads_every_shape_in_every_revision() {
         );
         let error = call("text").structured::<i32>().await.unwrap_err();
         assert!(
-            !error.is_tool_error() && error.message().contains("not of the type asked for"),
+            !error.is_tool_error()
+                && error
+                    .message()
+                    .contains("does not match the requested type"),
             "{error}"
         );
     }
 }
 
 #[tokio::test]
-async fn what_comes_back_is_of_the_same_shape_in_every_revision() {
+async fn structured_results_have_one_shape_in_every_revision() {
     let values = [
         json!(["a"]),
         json!({"result": ["a"]}),
@@ -91,7 +94,7 @@ async fn what_comes_back_is_of_the_same_shape_in_every_revision() {
 }
 
 #[tokio::test]
-async fn what_a_tool_wraps_has_one_shape_in_every_revision() {
+async fn wrapped_results_have_one_shape_in_every_revision() {
     async fn list() -> Structured<Wrapped<Vec<Weather>>> {
         Structured::wrapped(vec![Weather { celsius: 22.5 }])
     }
@@ -186,7 +189,7 @@ async fn structured_accepts_the_shapes_of_other_servers() {
 }
 
 #[tokio::test]
-async fn a_tool_error_is_the_tools_own_words() {
+async fn tool_error_shows_the_tools_message() {
     for revision in Revision::ALL {
         let server = Server::new("s", "1").tools([
             Tool::new("fails", "", || async {
@@ -209,14 +212,14 @@ async fn a_tool_error_is_the_tools_own_words() {
             .structured::<u8>()
             .await
             .unwrap_err();
-        assert!(error.is_tool_error() && error.message().contains("did not say why"));
+        assert!(error.is_tool_error() && error.message().contains("failed without a message"));
         // Without `structured`, a failure of the tool is a result.
         assert!(session.call_tool("fails", ()).await.unwrap().is_error);
     }
 }
 
 #[tokio::test]
-async fn results_are_held_against_the_listed_schema() {
+async fn results_are_validated_against_the_listed_schema() {
     let schema = json!({"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]});
     let good = json!({"celsius": 22.5});
     let bad = json!({"celsius": "warm"});
@@ -271,7 +274,7 @@ async fn results_are_held_against_the_listed_schema() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_tools_ends_what_was_listed() {
+async fn tool_change_discards_the_listed_output_schema() {
     let (mut peer, session) = session(Revision::V2025_11_25).await;
     let listing = tokio::spawn(session.tools().all());
     let request = expect(&mut peer, "tools/list").await;

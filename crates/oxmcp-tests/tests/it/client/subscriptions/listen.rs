@@ -87,7 +87,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_p4_a_change_of_the_tools_reaches_the_handler_in_every_revision() {
+async fn tool_change_reaches_the_handler_in_every_revision() {
     for revision in Revision::ALL {
         for through_middleware in [false, true] {
             let server = calculator();
@@ -117,7 +117,7 @@ async fn h3_p4_a_change_of_the_tools_reaches_the_handler_in_every_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_handlers_of_a_modern_session_open_one_subscription() {
+async fn handlers_of_modern_session_share_one_subscription() {
     let (client, mut heard) = with_handlers(client());
     let (mut peer, session) = modern(client).await;
     // The subscription is requested before any other request of the session.
@@ -171,7 +171,7 @@ async fn h3_handlers_of_a_modern_session_open_one_subscription() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_server_that_refuses_the_subscription_is_no_error() {
+async fn refused_subscription_does_not_fail_the_session() {
     let (client, _heard) = with_handlers(client());
     let (mut peer, session) = modern(client).await;
     let request = expect(&mut peer, "subscriptions/listen").await;
@@ -188,7 +188,7 @@ async fn h3_a_server_that_refuses_the_subscription_is_no_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_without_handlers_nothing_is_subscribed_to() {
+async fn nothing_is_subscribed_to_without_handlers() {
     let (mut peer, session) = modern(client()).await;
     let call = tokio::spawn(async move { session.discover().await });
     expect(&mut peer, "server/discover").await;
@@ -196,7 +196,7 @@ async fn h3_without_handlers_nothing_is_subscribed_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_from_its_first_message_to_its_last() {
+async fn subscription_delivers_its_first_and_last_message() {
     let (mut peer, session) = modern(Client::new("t", "1")).await;
     let (mut subscription, id) = subscribe(&mut peer, &session).await;
     assert_eq!(*subscription.filter(), tools());
@@ -256,12 +256,12 @@ async fn a_subscription_from_its_first_message_to_its_last() {
     -> {"id":2,"jsonrpc":"2.0","result":{"resultType":"complete"}}
     <- {"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"notifications":{"toolsListChanged":true}}}
     -> {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":3},"notifications":{"toolsListChanged":true}}}
-    <- {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"the caller no longer waits for the answer"}}
+    <- {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"the caller stopped waiting"}}
     "#);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_says_how_it_ended() {
+async fn subscription_reports_how_it_ended() {
     let (mut peer, session) = modern(client()).await;
     let (mut subscription, id) = subscribe(&mut peer, &session).await;
     assert_eq!(subscription.close().await, SubscriptionEnd::Local);
@@ -289,7 +289,7 @@ async fn a_subscription_says_how_it_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_cannot_take_back_an_ordinary_call() {
+async fn server_cannot_cancel_an_ordinary_call() {
     let (mut peer, session) = modern(client()).await;
     let call = tokio::spawn(async move { session.discover().await });
     let probe = expect(&mut peer, "server/discover").await;
@@ -307,7 +307,7 @@ async fn a_server_cannot_take_back_an_ordinary_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_is_not_acknowledged_is_an_error() {
+async fn unacknowledged_subscription_is_an_error() {
     let (mut peer, session) = modern(client()).await;
     for (refused, says) in [(true, "enough"), (false, "before the server acknowledged")] {
         let listener = session.clone();

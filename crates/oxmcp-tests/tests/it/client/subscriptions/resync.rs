@@ -102,7 +102,7 @@ async fn subscription(peer: &mut ScriptedPeer, session: &ClientSession) -> (Subs
 }
 
 #[tokio::test(start_paused = true)]
-async fn p5_a_subscription_that_the_server_ends_is_taken_up_again() {
+async fn subscription_ended_by_the_server_is_resumed() {
     let (mut peer, session) = modern(client()).await;
     let (mut subscription, mut id) = subscription(&mut peer, &session).await;
     for most in [500, 1000, 2000] {
@@ -148,7 +148,7 @@ async fn p5_a_subscription_that_the_server_ends_is_taken_up_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p5_a_server_that_fails_is_asked_less_and_less_often() {
+async fn failing_server_is_retried_with_backoff() {
     let (mut peer, session) = modern(client()).await;
     let (mut subscription, id) = subscription(&mut peer, &session).await;
     end(&mut peer, &id).await;
@@ -183,7 +183,7 @@ async fn p5_a_server_that_fails_is_asked_less_and_less_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p5_an_interrupted_subscription_ends_when_this_side_or_the_session_does() {
+async fn interrupted_subscription_ends_with_caller_or_session() {
     let (mut peer, session) = modern(client()).await;
     let (closed, id) = subscription(&mut peer, &session).await;
     end(&mut peer, &id).await;
@@ -214,7 +214,7 @@ async fn p5_an_interrupted_subscription_ends_when_this_side_or_the_session_does(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interruption_invalidates_the_cache() {
+async fn interruption_invalidates_the_cache() {
     let (mut peer, session) = modern(client()).await;
     let (mut subscription, id) = subscription(&mut peer, &session).await;
     for resumed in [false, true] {
@@ -234,7 +234,7 @@ async fn an_interruption_invalidates_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p5_handlers_are_called_after_an_interruption() {
+async fn handlers_are_called_after_an_interruption() {
     let (sender, mut heard) = mpsc::channel(16);
     let client = client().on_tools_changed(move |_| {
         let sender = sender.clone();
@@ -260,7 +260,7 @@ async fn p5_handlers_are_called_after_an_interruption() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_listed_before_the_server_agreed_is_listed_again() {
+async fn lists_fetched_before_acknowledgement_are_refetched() {
     let client = client().on_tools_changed(|_| async {});
     let (mut peer, session) = modern(client).await;
     let (id, filter) = listen(&mut peer).await;
@@ -280,7 +280,7 @@ async fn what_was_listed_before_the_server_agreed_is_listed_again() {
 
 /// A server that takes the request and never acknowledges it.
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_is_never_acknowledged_times_out() {
+async fn unacknowledged_subscription_times_out() {
     let (mut peer, session) = modern(client()).await;
     let start = Instant::now();
     let listener = session.clone();
@@ -307,7 +307,7 @@ async fn a_subscription_that_is_never_acknowledged_times_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_that_the_server_agrees_to_later_are_resumed_then() {
+async fn lists_acknowledged_later_are_then_resumed() {
     let (sender, mut heard) = mpsc::channel(16);
     let client = client().on_tools_changed(move |_| {
         let sender = sender.clone();
@@ -327,7 +327,7 @@ async fn lists_that_the_server_agrees_to_later_are_resumed_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interruption_leaves_the_output_schemas() {
+async fn interruption_keeps_the_output_schemas() {
     let (mut peer, session) = modern(client().on_tools_changed(|_| async {})).await;
     let (id, _) = agree(&mut peer).await;
     settle().await;
@@ -353,7 +353,7 @@ async fn an_interruption_leaves_the_output_schemas() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pinned_session_asks_again_what_the_server_tells_of() {
+async fn pinned_session_retries_reading_capabilities() {
     let (sender, mut heard) = mpsc::channel(16);
     let client = client()
         .revisions([Revision::LATEST])
@@ -386,7 +386,7 @@ async fn a_pinned_session_asks_again_what_the_server_tells_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_alone_changes_nothing() {
+async fn connecting_triggers_no_change_notification() {
     // For each list that is requested before the acknowledgement, the handlers that are called after it.
     for (listed, expected) in [
         (None, vec![]),

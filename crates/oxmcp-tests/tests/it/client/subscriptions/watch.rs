@@ -40,7 +40,7 @@ fn watching(session: &ClientSession, uri: &'static str) -> JoinHandle<Result<Res
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_a_session_has_one_subscription_for_all_that_is_watched() {
+async fn watches_share_one_subscription_per_session() {
     let client = client().on_tools_changed(|_| async {});
     let (mut peer, session) = modern(client).await;
     let (first, _) = agree(&mut peer).await;
@@ -87,7 +87,7 @@ async fn p1_a_session_has_one_subscription_for_all_that_is_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_watchers_hear_of_an_interruption_and_of_the_end() {
+async fn watchers_are_notified_of_interruption_and_end() {
     let (mut peer, session) = modern(client()).await;
     let watch = watching(&session, "file:///a");
     let (id, _) = agree(&mut peer).await;
@@ -126,7 +126,7 @@ async fn p1_watchers_hear_of_an_interruption_and_of_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_a_watch_that_the_server_refuses_is_an_error() {
+async fn watch_refused_by_the_server_is_an_error() {
     let (mut peer, session) = modern(client().on_tools_changed(|_| async {})).await;
     let (first, _) = agree(&mut peer).await;
     let watch = watching(&session, "file:///secret");
@@ -134,7 +134,7 @@ async fn p1_a_watch_that_the_server_refuses_is_an_error() {
     acknowledge(&mut peer, &second, json!({"toolsListChanged": true})).await;
     let error = watch.await.unwrap().unwrap_err();
     assert!(error.is_unsupported());
-    insta::assert_snapshot!(error, @"the server does not tell of changes of file:///secret: it left it out of what it agreed to");
+    insta::assert_snapshot!(error, @"the server did not subscribe to file:///secret: its acknowledgment leaves the resource out");
     let cancelled = expect(&mut peer, "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], first);
 
@@ -157,7 +157,7 @@ async fn p1_a_watch_that_the_server_refuses_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_a_server_that_cannot_be_asked_is_asked_no_more() {
+async fn server_without_subscriptions_is_not_retried() {
     let (mut peer, session) = modern(client()).await;
     for _ in 0..2 {
         let watch = watching(&session, "file:///a");
@@ -196,7 +196,7 @@ async fn p1_a_server_that_cannot_be_asked_is_asked_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_legacy_servers_are_asked_once_for_each_resource() {
+async fn legacy_servers_get_one_subscription_per_resource() {
     let (mut peer, session) = legacy().await;
     let watches = ["file:///a", "file:///a", "file:///b"].map(|uri| watching(&session, uri));
     for uri in ["file:///a", "file:///b"] {
@@ -241,7 +241,7 @@ async fn p1_legacy_servers_are_asked_once_for_each_resource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_a_resource_that_is_watched_again_needs_no_new_agreement() {
+async fn rewatched_resource_needs_no_new_acknowledgement() {
     let (mut peer, session) = modern(client()).await;
     let watch = watching(&session, "file:///a");
     let (id, _) = agree(&mut peer).await;
@@ -266,7 +266,7 @@ async fn p1_a_resource_that_is_watched_again_needs_no_new_agreement() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_unread_updates_are_bounded() {
+async fn unread_updates_are_bounded() {
     let limits = Limits::default().max_queued_notifications(2);
     let (mut peer, session) = modern(client().limits(limits)).await;
     let watch = watching(&session, "file:///dir/");
@@ -288,7 +288,7 @@ async fn p1_unread_updates_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_updates_of_a_resource_reach_its_watchers_in_every_revision() {
+async fn updates_reach_watchers_in_every_revision() {
     for revision in Revision::ALL {
         let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (begins, ends) = (Arc::clone(&begun), Arc::clone(&ended));

@@ -12,7 +12,7 @@ use oxmcp::{
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_call_becomes_a_task_where_the_request_declares_it() {
+async fn call_becomes_a_task_where_declared() {
     let (tool, open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let mut peer = Peer::of(&server).await;
@@ -67,7 +67,7 @@ async fn a_call_becomes_a_task_where_the_request_declares_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_becomes_a_task_when_its_time_is_over_and_not_before() {
+async fn call_becomes_a_task_exactly_after_its_time() {
     let after = Duration::from_secs(5);
     for (takes, expected) in [(4999, "complete"), (5000, "complete"), (5001, "task")] {
         let tool = Tool::new("nap", "Sleep", move || async move {
@@ -91,7 +91,7 @@ async fn a_call_becomes_a_task_when_its_time_is_over_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_of_the_tool_completes_a_task_and_one_of_the_protocol_fails_it() {
+async fn tool_failure_completes_task_protocol_failure_fails_it() {
     let panics = Tool::new("panics", "Fail", || async {
         tokio::task::yield_now().await;
         if true {
@@ -132,7 +132,7 @@ async fn a_failure_of_the_tool_completes_a_task_and_one_of_the_protocol_fails_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_task_stays_so_whatever_its_handler_does() {
+async fn cancelled_task_stays_cancelled_whatever_handler_does() {
     let heeds = Tool::new("heeds", "Wait", |cx: RequestContext| async move {
         cx.cancelled().await;
         "late"
@@ -158,7 +158,7 @@ async fn a_cancelled_task_stays_so_whatever_its_handler_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_requires_tasks_is_refused_without_them() {
+async fn tool_requiring_tasks_is_refused_without_them() {
     let (tool, _open) = gated(TaskPolicy::Required);
     let server = server(tool);
     let mut peer = Peer::of(&server).await;
@@ -220,7 +220,7 @@ async fn progress_becomes_the_status_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn status_messages_that_follow_each_other_closely_become_one() {
+async fn rapid_status_messages_are_coalesced() {
     let store = Arc::new(MemoryTaskStore::new());
     let tool = Tool::new("write", "Write", |cx: RequestContext| async move {
         for page in 1..=100 {
@@ -242,7 +242,7 @@ async fn status_messages_that_follow_each_other_closely_become_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_reported_before_there_was_a_task_is_its_first_status_message() {
+async fn last_progress_before_task_is_its_first_status() {
     let after = TaskPolicy::After(Duration::from_secs(5));
     for (policy, asks) in [(after, true), (after, false), (TaskPolicy::Always, false)] {
         let tool = Tool::new("write", "Write", |cx: RequestContext| async move {
@@ -277,7 +277,7 @@ async fn what_was_reported_before_there_was_a_task_is_its_first_status_message()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_completed_from_elsewhere() {
+async fn task_can_be_completed_externally() {
     let (told, mut ids) = tokio::sync::mpsc::channel(16);
     let tool = Tool::new("order", "Order", move |cx: RequestContext| {
         let told = told.clone();
@@ -316,7 +316,7 @@ async fn a_task_is_completed_from_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_who_end_a_task_at_once_one_is_right() {
+async fn exactly_one_concurrent_completion_wins() {
     let tool = Tool::new("wait", "Wait", std::future::pending::<String>);
     let server = server(tool.task(TaskPolicy::Required));
     let mut peer = Peer::of(&server).await;
@@ -350,7 +350,7 @@ async fn of_many_who_end_a_task_at_once_one_is_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_expires_when_it_is_over_and_not_while_it_works() {
+async fn task_expires_only_after_it_finished() {
     let tool = || {
         Tool::new("nap", "Sleep", || async {
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -373,7 +373,7 @@ async fn a_task_expires_when_it_is_over_and_not_while_it_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_outlives_the_connection_that_made_it() {
+async fn task_outlives_the_connection_that_created_it() {
     let (tool, open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let id = Peer::of(&server).await.begin("report").await;

@@ -43,7 +43,7 @@ fn waiting(name: &'static str, in_step: bool, gate: &watch::Receiver<bool>) -> T
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_handed_over_at_once() {
+async fn task_is_handed_over_at_once() {
     let store = Arc::new(MemoryTaskStore::new());
     let (_open, gate) = watch::channel(false);
     let first = node(Arc::clone(&store), waiting("first", false, &gate));
@@ -78,7 +78,7 @@ impl<T: Transport> Transport for OnlyClient<T> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_hands_its_tasks_over_when_its_only_client_is_gone() {
+async fn tasks_are_handed_over_when_only_client_leaves() {
     // With and without another client.
     for others in [false, true] {
         let store = Arc::new(MemoryTaskStore::new());
@@ -107,7 +107,7 @@ async fn a_process_hands_its_tasks_over_when_its_only_client_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deploying_again_and_again_is_no_crash_loop() {
+async fn repeated_deployments_do_not_count_as_crashes() {
     let store = Arc::new(MemoryTaskStore::new());
     let (_open, gate) = watch::channel(false);
     let mut node_now = node(Arc::clone(&store), waiting("first", false, &gate));
@@ -127,7 +127,7 @@ async fn deploying_again_and_again_is_no_crash_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_step_is_not_cut_off_but_at_the_last_moment() {
+async fn step_is_interrupted_only_at_the_last_moment() {
     for ends in [true, false] {
         let store = Arc::new(MemoryTaskStore::new());
         let (open, gate) = watch::channel(false);
@@ -159,7 +159,7 @@ async fn a_step_is_not_cut_off_but_at_the_last_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_live_task_may_end_and_fails_at_the_last_moment() {
+async fn live_task_may_finish_before_it_fails() {
     for ends in [true, false] {
         let store = Arc::new(MemoryTaskStore::new());
         let (open, gate) = watch::channel(false);
@@ -188,7 +188,7 @@ async fn a_live_task_may_end_and_fails_at_the_last_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hand_over_that_is_no_longer_awaited_goes_on() {
+async fn abandoned_hand_over_continues_in_background() {
     let (_open, gate) = watch::channel(false);
     let tool = waiting("first", false, &gate).task_live();
     let server = node(Arc::new(MemoryTaskStore::new()), tool);
@@ -211,7 +211,7 @@ enum Ends {
 }
 
 #[test]
-fn work_that_is_left_to_others_goes_on_without_any_process() {
+fn delegated_work_continues_without_any_process() {
     for ends in [Ends::Soon, Ends::Late, Ends::HandingOver] {
         left_work_goes_on(ends);
     }
@@ -267,7 +267,7 @@ fn left_work_goes_on(ends: Ends) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_is_left_within_a_step_holds_up_no_shutdown() {
+async fn delegation_within_a_step_does_not_block_shutdown() {
     let store = Arc::new(MemoryTaskStore::new());
     let run = |cx: RequestContext| async move {
         let leave = async || {
@@ -286,7 +286,7 @@ async fn work_that_is_left_within_a_step_holds_up_no_shutdown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_stays_asked_where_its_task_is_handed_over() {
+async fn question_survives_a_hand_over() {
     let store = Arc::new(MemoryTaskStore::new());
     let tool = || {
         let run = |cx: RequestContext| async move {
@@ -313,7 +313,7 @@ async fn a_question_stays_asked_where_its_task_is_handed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_has_done_too_much_to_be_run_again_may_end() {
+async fn task_that_cannot_be_rerun_may_finish() {
     let store = Arc::new(MemoryTaskStore::new());
     let (open, gate) = watch::channel(false);
     let run = move |cx: RequestContext| {

@@ -19,7 +19,7 @@ pub(super) fn node(store: impl TaskStore, tool: Tool) -> Server {
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[test]
-fn the_live_tasks_of_a_process_that_dies_fail_through_another() {
+fn live_tasks_of_dead_process_fail_via_another() {
     let store = Arc::new(MemoryTaskStore::new());
     let [(tool, _open), (same, _same_open)] = [(); 2].map(|()| gated(TaskPolicy::Always));
     let (tool, same) = (tool.task_live(), same.task_live());
@@ -47,15 +47,15 @@ fn the_live_tasks_of_a_process_that_dies_fail_through_another() {
         let failed = peer.get(&id).await;
         let message = failed["error"]["message"].as_str().unwrap();
         assert!(
-            message.contains("may have been done in part")
-                && message.contains("call the tool again"),
+            message.contains("check which work was done")
+                && message.contains("before calling the tool again"),
             "{failed}"
         );
     });
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_keeps_its_lease_however_long_it_takes() {
+async fn task_renews_its_lease_while_running() {
     let (tool, open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let mut peer = Peer::of(&server).await;
@@ -129,7 +129,7 @@ impl TaskStore for Stalling {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_stalls_and_comes_back_writes_nothing() {
+async fn stalled_process_writes_nothing_after_resuming() {
     let store = Arc::new(MemoryTaskStore::new());
     let (stall, stalls) = watch::channel(false);
     let (tool, open) = gated(TaskPolicy::Always);
@@ -151,7 +151,7 @@ async fn a_process_that_stalls_and_comes_back_writes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_whose_lease_is_lost_is_cancelled() {
+async fn handler_is_cancelled_when_its_lease_is_lost() {
     for is_claimed in [true, false] {
         let store = Arc::new(MemoryTaskStore::new());
         let (stall, stalls) = watch::channel(false);

@@ -121,7 +121,7 @@ fn related(id: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tasks_are_declared_to_the_revision_that_has_them_and_to_no_other() {
+async fn tasks_are_declared_only_to_their_revision() {
     let (tool, _open) = gated(TaskPolicy::Always);
     let server = server(tool);
     for revision in LEGACY {
@@ -155,7 +155,7 @@ async fn tasks_are_declared_to_the_revision_that_has_them_and_to_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_say_which_tools_can_be_tasks() {
+async fn tool_lists_declare_task_support() {
     let later = TaskPolicy::After(Duration::from_secs(1));
     let server = Server::new("office", "1.0.0")
         .extension(Tasks::in_memory().extension())
@@ -194,7 +194,7 @@ async fn lists_say_which_tools_can_be_tasks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_becomes_a_task_where_its_client_asks_for_one() {
+async fn call_becomes_a_task_when_client_requests_it() {
     let (tool, open) = gated(TaskPolicy::After(Duration::from_secs(60)));
     let server = server(tool);
     let mut session = Session::of(&server).await;
@@ -242,7 +242,7 @@ async fn a_call_becomes_a_task_where_its_client_asks_for_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_do_not_fit_a_tools_policy_are_refused() {
+async fn calls_violating_the_tools_task_policy_are_refused() {
     let (tool, _open) = gated(TaskPolicy::Required);
     let server = server(tool).tool(idle("never").task(TaskPolicy::Never));
     let mut session = Session::of(&server).await;
@@ -277,7 +277,7 @@ async fn calls_that_do_not_fit_a_tools_policy_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_has_failed_and_its_result_is_that_of_the_call() {
+async fn failed_task_returns_the_calls_own_result() {
     let server = server(idle("idle"))
         .tool(
             Tool::new("bad", "Fail", || async {
@@ -309,7 +309,7 @@ async fn what_fails_has_failed_and_its_result_is_that_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn results_are_those_of_the_revision_that_made_the_call() {
+async fn task_results_follow_the_creating_revision() {
     #[derive(serde::Serialize, JsonSchema)]
     struct Sum {
         sum: Vec<f64>,
@@ -339,7 +339,7 @@ async fn results_are_those_of_the_revision_that_made_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_task_is_shown_so_at_once_and_stays_so() {
+async fn cancelled_task_is_shown_cancelled_at_once() {
     let deaf = Tool::new("deaf", "Wait", || async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         "late"
@@ -362,7 +362,7 @@ async fn a_cancelled_task_is_shown_so_at_once_and_stays_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_a_cancellation_and_an_end_at_once_one_is_right() {
+async fn concurrent_cancellation_and_completion_agree_on_one_outcome() {
     for _ in 0..40 {
         let (tool, open) = gated(TaskPolicy::Required);
         let server = server(tool);
@@ -383,7 +383,7 @@ async fn of_a_cancellation_and_an_end_at_once_one_is_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_goes_on_under_the_token_of_the_call() {
+async fn progress_continues_under_the_calls_token() {
     let tool = Tool::new("write", "Write", |cx: RequestContext| async move {
         for page in [1, 2, 2, 1, 3] {
             cx.progress(page)
@@ -435,7 +435,7 @@ async fn progress_goes_on_under_the_token_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_visible_in_the_era_that_made_it_and_unknown_ids_get_one_answer() {
+async fn task_is_visible_only_in_its_own_era() {
     let (tool, _open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let mut session = Session::of(&server).await;
@@ -469,7 +469,7 @@ async fn a_task_is_visible_in_the_era_that_made_it_and_unknown_ids_get_one_answe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_expires_and_who_waits_for_it_is_told() {
+async fn expired_task_is_reported_to_its_waiters() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Nothing {}
 
@@ -527,7 +527,7 @@ fn asking() -> Tool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_for_the_result_is_asked_what_the_task_asks() {
+async fn tasks_result_request_receives_the_tasks_questions() {
     let server = server(asking());
     let mut session = Session::of(&server).await;
     let id = session.begin("delete").await;
@@ -549,7 +549,7 @@ async fn who_asks_for_the_result_is_asked_what_the_task_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_goes_to_all_who_wait_and_one_answer_is_enough() {
+async fn question_reaches_all_waiters_and_one_answer_suffices() {
     let server = server(asking());
     let mut one = Session::of(&server).await;
     let mut other = Session::of(&server).await;
@@ -575,7 +575,7 @@ async fn a_question_goes_to_all_who_wait_and_one_answer_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_was_left_is_asked_again_with_the_next_request_for_the_result() {
+async fn unanswered_question_is_asked_again_by_tasks_result() {
     let server = server(asking());
     let mut session = Session::of(&server).await;
     let id = session.begin("delete").await;
@@ -600,7 +600,7 @@ async fn a_question_that_was_left_is_asked_again_with_the_next_request_for_the_r
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_client_answers_as_an_error_is_the_handlers_to_deal_with() {
+async fn client_error_answer_is_handled_by_the_handler() {
     let tool = Tool::new("ask", "Ask", |cx: RequestContext| async move {
         let asked = cx.ask::<Confirm>("sure", "Sure?").await;
         asked.map_or_else(|error| error.to_string(), |it| it.sure.to_string())
@@ -614,7 +614,7 @@ async fn what_the_client_answers_as_an_error_is_the_handlers_to_deal_with() {
         ),
         (
             json!({"result": {"action": "accept", "content": {"sure": 7}}}),
-            "does not fit",
+            "invalid answer to",
         ),
         (json!({"result": {"action": "decline"}}), "decline"),
     ] {
@@ -632,7 +632,7 @@ async fn what_the_client_answers_as_an_error_is_the_handlers_to_deal_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_cannot_be_asked_is_asked_nothing() {
+async fn client_without_elicitation_is_asked_nothing() {
     let server = server(asking());
     let (mut session, _) = Session::declaring(&server, json!({})).await;
     let id = session.begin("delete").await;
@@ -659,7 +659,7 @@ async fn a_client_that_cannot_be_asked_is_asked_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_handler_asks_by_what_it_returns_is_asked_by_its_task() {
+async fn returned_questions_are_asked_by_the_task() {
     let server = server(returning_questions(TaskPolicy::Always));
     let mut session = Session::of(&server).await;
     let id = session.begin("twice").await;

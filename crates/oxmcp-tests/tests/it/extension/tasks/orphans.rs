@@ -15,7 +15,7 @@ use super::{leases::node, takeover::process, *};
 type Serve = fn(Server) -> futures_util::future::BoxFuture<'static, Box<dyn std::any::Any>>;
 
 #[test]
-fn orphans_are_looked_for_from_when_a_process_begins_to_serve() {
+fn orphan_search_starts_when_a_process_serves() {
     let connected: Serve = |server| Box::pin(async move { Box::new(script(&server).await) as _ });
     let mounted: Serve = |server| Box::pin(async { Box::new(StreamableHttp::from(server)) as _ });
     let served: Serve = |server| {
@@ -45,7 +45,7 @@ fn orphans_are_looked_for_from_when_a_process_begins_to_serve() {
 }
 
 #[tokio::test]
-async fn nothing_looks_for_orphans_where_none_can_be() {
+async fn orphan_search_is_skipped_where_none_can_exist() {
     let running = || {
         tokio::runtime::Handle::current()
             .metrics()
@@ -94,7 +94,7 @@ fn done_after(store: impl TaskStore + Clone, ids: &[String], time: Duration) -> 
 }
 
 #[test]
-fn many_orphans_are_taken_over_without_a_long_pause() {
+fn many_orphans_are_taken_over_without_long_pauses() {
     let store = Arc::new(MemoryTaskStore::new());
     let ids = orphans::<250>(&store);
     // After a lease and a pause there are three rounds, one second apart.
@@ -157,7 +157,7 @@ impl<F: Fn(&str, &str) -> bool + Send + Sync + 'static> TaskStore for Failing<F>
 }
 
 #[test]
-fn an_orphan_that_cannot_be_taken_over_keeps_no_other_from_it() {
+fn failed_takeover_does_not_block_other_orphans() {
     let store = Arc::new(MemoryTaskStore::new());
     let ids = orphans::<20>(&store);
     for cursed in [0, 19] {

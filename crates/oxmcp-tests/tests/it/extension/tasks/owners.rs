@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_declare_the_extension_is_refused_before_anything_is_looked_up() {
+async fn undeclared_extension_is_refused_before_any_lookup() {
     let (tool, _open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let mut peer = Peer::of(&server).await;
@@ -61,7 +61,7 @@ async fn unknown_and_malformed_ids_get_one_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_listens_is_told_what_get_would_say() {
+async fn listener_receives_the_same_state_as_get() {
     let (tool, open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let mut peer = Peer::of(&server).await;
@@ -106,7 +106,7 @@ fn text_of(peer: &Peer, envelope: &str) -> BTreeMap<String, String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_listens_is_told_each_state_byte_for_byte_as_get_says_it() {
+async fn listener_receives_each_state_verbatim_as_get_returns() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Sure {
         sure: bool,
@@ -169,7 +169,7 @@ async fn who_listens_is_told_each_state_byte_for_byte_as_get_says_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_listens_to_too_many_tasks_is_granted_the_first_thousand() {
+async fn listener_is_granted_the_first_thousand_tasks() {
     let (tool, _open) = gated(TaskPolicy::Required);
     let store = oxmcp::tasks::MemoryTaskStore::new().max_each(2000);
     let server = Server::new("office", "1.0.0")

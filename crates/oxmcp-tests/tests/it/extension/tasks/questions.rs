@@ -36,7 +36,7 @@ fn asking(policy: TaskPolicy) -> Tool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_asks_until_all_is_answered() {
+async fn task_asks_until_all_is_answered() {
     let server = server(asking(TaskPolicy::Required));
     let mut peer = Peer::of(&server).await;
     let id = peer.begin("delete").await;
@@ -79,7 +79,7 @@ async fn a_task_asks_until_all_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_before_the_task_is_answered_before_it() {
+async fn question_before_the_task_is_answered_inline() {
     let server = server(asking(TaskPolicy::Always));
     let mut peer = Peer::of(&server).await;
     let asked = peer.ask("tools/call", json!({"name": "delete"})).await;
@@ -100,7 +100,7 @@ async fn what_is_asked_before_the_task_is_answered_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_is_no_longer_asked_is_taken_back() {
+async fn question_no_longer_asked_is_withdrawn() {
     let tool = Tool::new("hasty", "Ask", |cx: RequestContext| async move {
         let asked = cx.ask::<Confirm>("sure", "Sure?");
         let answered = tokio::time::timeout(Duration::from_secs(5), asked).await;
@@ -118,7 +118,7 @@ async fn a_question_that_is_no_longer_asked_is_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_waits_for_its_client_expires_and_its_handler_ends() {
+async fn task_waiting_for_its_client_expires_with_handler() {
     let (told, mut heard) = tokio::sync::mpsc::channel(16);
     let tool = Tool::new("ask", "Ask", move |cx: RequestContext| {
         let told = told.clone();
@@ -142,7 +142,7 @@ async fn a_task_that_waits_for_its_client_expires_and_its_handler_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_asks_by_what_it_returns_asks_before_its_task_or_by_it() {
+async fn returned_questions_are_asked_before_or_by_task() {
     let server = server(returning_questions(TaskPolicy::Required));
     let mut peer = Peer::of(&server).await;
     let id = peer.begin("twice").await;
@@ -172,7 +172,7 @@ async fn a_handler_that_asks_by_what_it_returns_asks_before_its_task_or_by_it() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_handler_asks_before_its_task_is_the_answer_whatever_else_it_does() {
+async fn question_before_the_task_is_the_response() {
     type Then = Pin<Box<dyn Future<Output = ()> + Send>>;
     let gives_up: fn() -> Then = || Box::pin(ready(()));
     let works_on: fn() -> Then = || Box::pin(tokio::time::sleep(Duration::from_secs(9)));

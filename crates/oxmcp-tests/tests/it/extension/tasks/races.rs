@@ -45,7 +45,7 @@ fn answer(id: &str, key: &str, number: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_answers_to_one_question_at_once_one_counts() {
+async fn exactly_one_concurrent_answer_counts() {
     let (tell, mut heard) = mpsc::channel(8);
     let server = server(asking(tell));
     let mut peer = Peer::of(&server).await;
@@ -75,7 +75,7 @@ async fn complete(tasks: TaskControl, id: String) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_an_answer_a_cancellation_and_a_completion_at_once_one_end_is_right() {
+async fn concurrent_answer_cancellation_completion_have_one_outcome() {
     // The test does not read the numbers: the channel has room for each round.
     let (tell, _heard) = mpsc::channel(64);
     let server = server(asking(tell));
@@ -121,7 +121,7 @@ async fn of_an_answer_a_cancellation_and_a_completion_at_once_one_end_is_right()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn whoever_asks_while_a_task_changes_sees_it_before_or_after() {
+async fn concurrent_get_sees_state_before_or_after_change() {
     let (tell, _heard) = mpsc::channel(8);
     let server = server(asking(tell));
     let mut peer = Peer::of(&server).await;

@@ -28,7 +28,7 @@ fn printer(policy: TaskPolicy, max_tasks: usize) -> (Server, std::sync::Arc<Memo
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_has_begun_continues_without_a_task() {
+async fn started_work_continues_without_a_task() {
     for (policy, count, expected) in [
         (TaskPolicy::After(Duration::from_secs(1)), 2, "2 pages"),
         (TaskPolicy::Always, 2, "2 pages"),
@@ -55,7 +55,7 @@ async fn work_that_has_begun_continues_without_a_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn invalid_arguments_make_no_task() {
+async fn invalid_arguments_create_no_task() {
     for policy in [
         TaskPolicy::Required,
         TaskPolicy::Always,
@@ -93,7 +93,7 @@ async fn invalid_arguments_make_no_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn malformed_requests_are_refused_in_the_words_of_json() {
+async fn malformed_requests_are_refused_with_parser_message() {
     let (server, _store) = printer(TaskPolicy::Always, 9);
     let mut peer = Peer::of(&server).await;
     let mut said = Vec::new();
@@ -130,12 +130,12 @@ async fn malformed_requests_are_refused_in_the_words_of_json() {
         ));
     }
     insta::assert_snapshot!(said.join("\n"), @r"
-    -32602 the params of tasks/get do not fit: missing field `taskId`
-    -32602 the params of tasks/get do not fit: invalid type: integer `5`, expected a string
-    -32602 the params of tasks/cancel do not fit: found an array, expected a string
-    -32602 the params of tasks/update do not fit: missing field `inputResponses`
-    -32602 the params of tasks/update do not fit: invalid type: integer `5`, expected an object
-    -32602 the params of tasks/update do not fit: found an array, expected an object
+    -32602 invalid params of tasks/get: missing field `taskId`
+    -32602 invalid params of tasks/get: invalid type: integer `5`, expected a string
+    -32602 invalid params of tasks/cancel: found an array, expected a string
+    -32602 invalid params of tasks/update: missing field `inputResponses`
+    -32602 invalid params of tasks/update: invalid type: integer `5`, expected an object
+    -32602 invalid params of tasks/update: found an array, expected an object
     -32602 invalid `taskIds`: found `5`; expected an array of task IDs
     -32602 invalid `taskIds`: found `true`; expected an array of task IDs
     -32602 invalid `taskIds`: found a string; expected an array of task IDs
@@ -144,7 +144,7 @@ async fn malformed_requests_are_refused_in_the_words_of_json() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_ids_are_no_subscription_to_tasks() {
+async fn empty_id_list_is_not_a_subscription() {
     let (server, _store) = printer(TaskPolicy::Always, 9);
     for ids in [json!(null), json!([])] {
         let mut peer = Peer::of(&server).await;
@@ -162,7 +162,7 @@ async fn no_ids_are_no_subscription_to_tasks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mended_arguments_begin_a_task() {
+async fn corrected_arguments_create_a_task() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Pages {
         pages: u32,

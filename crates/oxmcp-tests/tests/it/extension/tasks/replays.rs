@@ -18,7 +18,7 @@ use super::{
 };
 
 #[test]
-fn a_handler_is_not_run_to_a_step_of_which_nobody_knows_whether_it_was_done() {
+fn handler_is_not_replayed_past_uncertain_step() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = || {
         let ledger = ledger.clone();
@@ -37,7 +37,7 @@ fn a_handler_is_not_run_to_a_step_of_which_nobody_knows_whether_it_was_done() {
 }
 
 #[test]
-fn a_question_that_is_taken_back_again_and_again_is_kept_once() {
+fn repeatedly_withdrawn_question_is_stored_once() {
     let store = Store::default();
     let tool = |times: usize| {
         work(move |cx| async move {
@@ -60,7 +60,7 @@ fn a_question_that_is_taken_back_again_and_again_is_kept_once() {
 }
 
 #[test]
-fn a_task_that_was_handed_over_once_is_not_tried_for_ever_either() {
+fn handed_over_task_is_not_retried_endlessly() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = || {
         let ledger = ledger.clone();
@@ -89,7 +89,7 @@ fn a_task_that_was_handed_over_once_is_not_tried_for_ever_either() {
 }
 
 #[test]
-fn answers_count_in_what_is_kept_to_run_again() {
+fn answers_count_toward_the_record_limit() {
     let store = Store::default();
     let tool = || {
         work(move |cx| async move {
@@ -113,11 +113,11 @@ fn answers_count_in_what_is_kept_to_run_again() {
         }
         sleep(Duration::from_secs(1)).await;
     });
-    fails(&store, tool(), &id, "may have been done in part");
+    fails(&store, tool(), &id, "check which work was done");
 }
 
 #[test]
-fn what_a_handler_does_while_its_task_is_made_is_not_lost() {
+fn work_during_task_creation_is_not_lost() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = |waits: bool| {
         let ledger = ledger.clone();
@@ -155,7 +155,7 @@ fn what_a_handler_does_while_its_task_is_made_is_not_lost() {
 }
 
 #[test]
-fn a_store_that_fails_is_asked_again_to_keep_that_a_step_was_done() {
+fn recording_a_finished_step_is_retried() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let (fail, fails) = watch::channel(false);
     let tool = |waits: bool| {
@@ -190,7 +190,7 @@ fn a_store_that_fails_is_asked_again_to_keep_that_a_step_was_done() {
 }
 
 #[test]
-fn what_a_client_answered_before_there_was_a_task_is_given_to_a_handler_that_returns_questions() {
+fn earlier_answers_reach_handler_that_returns_questions() {
     let store = Store::default();
     let tool = |waits: bool| {
         let run = move |cx: RequestContext| async move {
@@ -222,7 +222,7 @@ fn what_a_client_answered_before_there_was_a_task_is_given_to_a_handler_that_ret
 }
 
 #[test]
-fn a_step_that_failed_before_there_was_a_task_is_tried_again() {
+fn step_failed_before_the_task_is_retried() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = |fails: bool| {
         let ledger = ledger.clone();
@@ -256,7 +256,7 @@ fn a_step_that_failed_before_there_was_a_task_is_tried_again() {
 }
 
 #[test]
-fn a_step_that_began_before_there_was_a_task_is_not_run_again() {
+fn step_begun_before_the_task_is_not_rerun() {
     for fails_first in [false, true] {
         let (store, ledger) = (Store::default(), Ledger::default());
         let tool = || {

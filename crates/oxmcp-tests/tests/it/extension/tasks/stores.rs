@@ -16,7 +16,7 @@ async fn handles() -> (Arc<MemoryTaskStore>, Arc<MemoryTaskStore>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_store_in_memory_keeps_the_contract() {
+async fn memory_store_satisfies_the_contract() {
     task_store_contract(handles).await.unwrap();
 }
 
@@ -26,8 +26,8 @@ struct Broken(Arc<MemoryTaskStore>, &'static str);
 impl TaskStore for Broken {
     async fn create(&self, mut task: TaskRecord) -> oxmcp::Result<()> {
         match self.1 {
-            "found" => task.owner = None,
-            "time" if task.ttl_ms == 200 => task.ttl_ms = 3_600_000,
+            "finds a created task" => task.owner = None,
+            "an expired task" if task.ttl_ms == 200 => task.ttl_ms = 3_600_000,
             _ => {}
         }
         self.0.create(task).await
@@ -37,7 +37,7 @@ impl TaskStore for Broken {
         let mut found = self.0.load(id).await?;
         if let Some(found) = &mut found {
             match self.1 {
-                "claim does not change" => found.revision -= found.epoch,
+                "claim did not change" => found.revision -= found.epoch,
                 "follows epoch" => found.epoch = found.epoch.min(1),
                 _ => {}
             }
@@ -58,7 +58,7 @@ impl TaskStore for Broken {
     async fn claim(&self, id: &str, lease: Duration) -> oxmcp::Result<Option<u64>> {
         let claimed = self.0.claim(id, lease).await?;
         Ok(match self.1 {
-            "leased" => claimed.or(Some(1)),
+            "one lease at a time" => claimed.or(Some(1)),
             "follows epoch" => claimed.map(|_| 1),
             _ => claimed,
         })
@@ -68,14 +68,14 @@ impl TaskStore for Broken {
         let newest = self.0.load(id).await?.map_or(0, |it| it.epoch);
         match self.1 {
             "lost" | "follows epoch" => self.0.renew(id, newest, lease).await,
-            "lapsed" => Ok(self.0.renew(id, epoch, lease).await? || epoch == newest),
-            "no time" if lease.is_zero() => Ok(epoch == newest),
+            "an expired lease" => Ok(self.0.renew(id, epoch, lease).await? || epoch == newest),
+            "for zero time" if lease.is_zero() => Ok(epoch == newest),
             _ => self.0.renew(id, epoch, lease).await,
         }
     }
 
     async fn orphans(&self, limit: usize) -> oxmcp::Result<Vec<String>> {
-        let limit = if self.1 == "run out" { 0 } else { limit };
+        let limit = if self.1 == "has expired" { 0 } else { limit };
         self.0.orphans(limit).await
     }
 
@@ -92,8 +92,8 @@ impl TaskStore for Broken {
                 all.reverse();
                 Ok(all)
             }
-            "nobody in particular" => self.0.list(owner.or(Some("")), after, limit).await,
-            "more than were asked for" => {
+            "without an owner" => self.0.list(owner.or(Some("")), after, limit).await,
+            "more than the limit" => {
                 let list = self.0.list(owner, after, limit.max(1));
                 list.await
             }
@@ -110,23 +110,23 @@ impl TaskStore for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_contract_sees_stores_that_break_it() {
+async fn contract_detects_broken_stores() {
     for rule in [
-        "found",
+        "finds a created task",
         "revision",
         "ends",
-        "leased",
-        "claim does not change",
+        "one lease at a time",
+        "claim did not change",
         "follows epoch",
         "lost",
-        "lapsed",
-        "no time",
-        "run out",
+        "an expired lease",
+        "for zero time",
+        "has expired",
         "are listed",
         "comes after the first",
-        "nobody in particular",
-        "more than were asked for",
-        "time",
+        "without an owner",
+        "more than the limit",
+        "an expired task",
     ] {
         let broken = task_store_contract(async || {
             let store = Arc::new(MemoryTaskStore::new());
@@ -138,7 +138,7 @@ async fn the_contract_sees_stores_that_break_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_full_refuses_tasks_until_some_expire() {
+async fn full_store_refuses_tasks_until_some_expire() {
     let store = MemoryTaskStore::new().max_tasks(3).max_each(2);
     let task = |id: &str, owner: Option<&str>| {
         let mut task = TaskRecord::new(id, "tool");
@@ -164,7 +164,7 @@ async fn a_store_that_is_full_refuses_tasks_until_some_expire() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_are_ten_thousand_tasks_and_no_more() {
+async fn default_store_is_limited_to_ten_thousand_tasks() {
     let store = MemoryTaskStore::new();
     let task = |number: usize| {
         let mut task = TaskRecord::new(number.to_string(), "tool");
@@ -183,7 +183,7 @@ async fn there_are_ten_thousand_tasks_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_without_room_fails_its_task() {
+async fn result_beyond_the_limit_fails_its_task() {
     let store = MemoryTaskStore::new().max_bytes(10_000);
     let tool = |name: &str, bytes: usize| {
         let text = "x".repeat(bytes);
@@ -204,13 +204,13 @@ async fn a_result_without_room_fails_its_task() {
     let id = peer.begin("long").await;
     let failed = peer.until(&id, "failed").await;
     let message = failed["error"]["message"].as_str().unwrap();
-    assert!(message.contains("no memory left"), "{failed}");
+    assert!(message.contains("task store is full"), "{failed}");
     let id = peer.begin("short").await;
     peer.until(&id, "completed").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_tasks_run_at_once_and_one_more_is_refused() {
+async fn task_beyond_ten_thousand_running_is_refused() {
     let (tool, open) = gated(TaskPolicy::Required);
     let store = Arc::new(MemoryTaskStore::new().max_each(10_000));
     let tasks = Tasks::new(Arc::clone(&store)).ttl(Duration::from_secs(60));

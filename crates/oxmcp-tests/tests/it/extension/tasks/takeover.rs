@@ -129,7 +129,7 @@ fn stepping(ledger: &Ledger, keys: &'static [&str], stops_before: &'static str) 
 }
 
 #[test]
-fn finished_steps_are_not_run_again() {
+fn finished_steps_are_not_rerun() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let id = dies(&store, stepping(&ledger, &["one", "two", "three"], "three"));
     let done = ends(
@@ -143,7 +143,7 @@ fn finished_steps_are_not_run_again() {
 }
 
 #[test]
-fn what_the_client_said_is_there_again() {
+fn request_context_is_restored_after_takeover() {
     let store = Store::default();
     let tool = |waits: bool| {
         let tool = Tool::new(
@@ -208,7 +208,7 @@ pub(super) async fn give(peer: &mut Peer, id: &str, key: &str) {
 }
 
 #[test]
-fn an_open_question_goes_on_under_its_key() {
+fn open_question_continues_under_its_key() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let mut asked = Vec::new();
     let id = dies_after(
@@ -234,7 +234,7 @@ fn an_open_question_goes_on_under_its_key() {
 }
 
 #[test]
-fn an_answer_counts_whoever_runs_the_handler_and_where_nobody_does() {
+fn answer_counts_whether_or_not_handler_is_running() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let mut left = String::new();
     let id = dies_after(
@@ -260,7 +260,7 @@ fn an_answer_counts_whoever_runs_the_handler_and_where_nobody_does() {
 }
 
 #[test]
-fn a_question_that_was_taken_back_is_asked_anew_under_another_key() {
+fn withdrawn_question_is_asked_again_under_new_key() {
     let store = Store::default();
     let tool = |gives_up: bool| {
         work(move |cx| async move {
@@ -311,7 +311,7 @@ fn one_step(ledger: &Ledger, is_idempotent: bool, hangs: bool) -> Tool {
 }
 
 #[test]
-fn a_step_that_has_begun_fails_the_task_unless_it_is_idempotent() {
+fn started_step_fails_the_task_unless_idempotent() {
     for is_idempotent in [false, true] {
         let (store, ledger) = (Store::default(), Ledger::default());
         let id = dies(&store, one_step(&ledger, is_idempotent, true));
@@ -320,19 +320,14 @@ fn a_step_that_has_begun_fails_the_task_unless_it_is_idempotent() {
             ends(&store, again, &id, "completed");
             assert_eq!(ledger.lines(), ["pay", "pay"]);
         } else {
-            fails(
-                &store,
-                again,
-                &id,
-                "interrupted in step \"pay\"; it may have been done",
-            );
+            fails(&store, again, &id, "task interrupted in step \"pay\"");
             assert_eq!(ledger.lines(), ["pay"]);
         }
     }
 }
 
 #[test]
-fn a_step_that_is_no_longer_idempotent_is_not_run_again() {
+fn step_no_longer_idempotent_is_not_rerun() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let id = dies(&store, one_step(&ledger, true, true));
     fails(
@@ -345,7 +340,7 @@ fn a_step_that_is_no_longer_idempotent_is_not_run_again() {
 }
 
 #[test]
-fn a_step_that_has_failed_is_tried_again() {
+fn failed_step_is_retried() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = |waits: bool| {
         let ledger = ledger.clone();
@@ -372,7 +367,7 @@ fn a_step_that_has_failed_is_tried_again() {
 }
 
 #[test]
-fn another_release_fails_the_task() {
+fn different_release_fails_the_task() {
     const OLD: &[&str] = &["one", "two", "three"];
     let gone = |_: &Ledger| Tool::new("other", "Other", || async {}).task(TaskPolicy::Required);
     let plain = |ledger: &Ledger| {
@@ -390,10 +385,10 @@ fn another_release_fails_the_task() {
     let cases: [(Release<'_>, &str); 6] = [
         (&gone, "has no tool \"work\" any more"),
         (&plain, "has no tool \"work\" any more"),
-        (&other_order, "it has come to \"two\" instead of \"one\""),
-        (&new_step, "it has come to \"new\" instead of \"two\""),
-        (&shorter, "it has ended without \"two\""),
-        (&live, "the process that ran this task ended or stalled"),
+        (&other_order, "it reached \"two\" instead of \"one\""),
+        (&new_step, "it reached \"new\" instead of \"two\""),
+        (&shorter, "it ended without \"two\""),
+        (&live, "task interrupted: its process ended or stalled"),
     ];
     for (tool, because) in cases {
         let (store, ledger) = (Store::default(), Ledger::default());
@@ -404,7 +399,7 @@ fn another_release_fails_the_task() {
 }
 
 #[test]
-fn another_question_of_the_same_key_fails_the_task() {
+fn different_question_of_same_key_fails_the_task() {
     let store = Store::default();
     let tool = |message: &'static str| {
         work(move |cx| async move {
@@ -417,21 +412,21 @@ fn another_question_of_the_same_key_fails_the_task() {
         &store,
         tool("Really?"),
         &id,
-        "the question \"sure\" is another one",
+        "the question \"sure\" has changed",
     );
 }
 
 #[test]
-fn a_live_tool_is_not_run_again() {
+fn live_tool_is_not_rerun() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = |stops_before| stepping(&ledger, &["one", "two"], stops_before).task_live();
     let id = dies(&store, tool("two"));
-    fails(&store, tool(""), &id, "may have been done in part");
+    fails(&store, tool(""), &id, "check which work was done");
     assert_eq!(ledger.lines(), ["one"]);
 }
 
 #[test]
-fn a_task_that_ends_its_processes_is_not_tried_for_ever() {
+fn task_that_crashes_its_processes_is_given_up() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = || {
         let ledger = ledger.clone();
@@ -454,13 +449,13 @@ fn a_task_that_ends_its_processes_is_not_tried_for_ever() {
         &store,
         tool(),
         &id,
-        "4 processes ended while they ran this task",
+        "task abandoned: 4 processes ended while running it",
     );
     assert_eq!(ledger.lines().len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_comes_back_to_a_task_that_was_taken_over_does_nothing() {
+async fn returning_process_leaves_a_taken_over_task_alone() {
     for is_over in [true, false] {
         comes_back(is_over).await;
     }
@@ -509,7 +504,7 @@ async fn comes_back(is_over: bool) {
 }
 
 #[test]
-fn steps_at_the_same_time_may_come_in_any_order() {
+fn concurrent_steps_may_replay_in_any_order() {
     // This includes steps that ran before the call became a task.
     for policy in [
         TaskPolicy::Required,
@@ -559,7 +554,7 @@ fn steps_in_any_order(policy: TaskPolicy) {
 }
 
 #[test]
-fn what_was_done_and_answered_before_there_was_a_task_is_not_lost() {
+fn earlier_steps_and_answers_join_the_task_record() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = |waits: bool| {
         let ledger = ledger.clone();
@@ -595,7 +590,7 @@ fn what_was_done_and_answered_before_there_was_a_task_is_not_lost() {
 }
 
 #[test]
-fn questions_that_are_returned_are_answered_once() {
+fn returned_questions_are_answered_once() {
     let store = Store::default();
     let tool = || {
         let run = |cx: RequestContext| async move {
@@ -629,7 +624,7 @@ fn questions_that_are_returned_are_answered_once() {
 }
 
 #[test]
-fn a_task_of_2025_11_25_goes_on_without_its_session() {
+fn legacy_task_continues_without_its_session() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let id = process(async {
         let mut session = Session::of(&node(Arc::clone(&store), asking(&ledger))).await;
@@ -653,7 +648,7 @@ fn a_task_of_2025_11_25_goes_on_without_its_session() {
 }
 
 #[test]
-fn too_much_to_be_kept_is_not_run_again() {
+fn oversized_record_is_not_rerun() {
     let store = Store::default();
     for (in_arguments, in_step) in [
         (300 << 10, None),
@@ -688,7 +683,7 @@ fn too_much_to_be_kept_is_not_run_again() {
             assert!(kept.bytes() < 10_000, "{}", kept.bytes());
             id
         });
-        fails(&store, tool(), &id, "may have been done in part");
+        fails(&store, tool(), &id, "check which work was done");
         assert_eq!(runs.load(Ordering::Relaxed), 1);
     }
 }
@@ -699,7 +694,7 @@ pub(super) struct Long {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_without_steps_and_questions_is_written_three_times() {
+async fn task_without_steps_or_questions_is_written_thrice() {
     let store = Store::default();
     let (tool, open) = gated(TaskPolicy::Always);
     let mut peer = Peer::of(&node(Arc::clone(&store), tool)).await;

@@ -241,8 +241,8 @@ fn run(folder: &Path, point: &str, is_idempotent: bool) -> Output {
 }
 
 #[test]
-fn whatever_point_a_process_is_killed_at_nothing_is_done_twice() {
-    const INTERRUPTED: &str = "interrupted in step \\\"pay\\\"; it may have been done";
+fn killed_process_never_repeats_an_effect() {
+    const INTERRUPTED: &str = "task interrupted in step \\\"pay\\\"";
     const PAID: &str = "\"status\":\"completed\"";
     for (point, is_idempotent, ended, effects) in [
         ("not begun", false, PAID, "()"),
@@ -309,7 +309,7 @@ async fn leaving_child() {
 }
 
 #[test]
-fn a_task_left_to_a_worker_outlives_a_kill() {
+fn task_delegated_to_worker_survives_a_kill() {
     let folder = env::temp_dir().join(format!("oxmcp-leaving-{}", process::id()));
     fs::create_dir(&folder).unwrap();
     let run = |role: &str| {

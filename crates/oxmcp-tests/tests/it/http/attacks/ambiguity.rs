@@ -1,5 +1,4 @@
-//! Attack classes 16 and 22, on the server: requests that two readers could read differently, and headers that contradict
-//! the body.
+//! Ambiguous requests, sent to the server: input that two readers could read differently, and headers that contradict the body.
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, request::Builder};
@@ -29,8 +28,9 @@ fn call() -> Value {
     modern(1, "tools/call", params)
 }
 
+// Attack: input that two readers read differently.
 #[tokio::test]
-async fn attack_16_a_member_that_stands_there_twice_is_refused_wherever_it_decides() {
+async fn duplicate_decisive_member_is_refused() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let session = Session::open(&endpoint).await;
@@ -73,8 +73,9 @@ async fn attack_16_a_member_that_stands_there_twice_is_refused_wherever_it_decid
     }
 }
 
+// Attack: input that two readers read differently.
 #[tokio::test]
-async fn attack_16_names_are_compared_to_the_letter() {
+async fn member_names_are_case_sensitive() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let session = Session::open(&endpoint).await;
@@ -100,8 +101,9 @@ async fn attack_16_names_are_compared_to_the_letter() {
     }
 }
 
+// Attack: input that two readers read differently.
 #[tokio::test]
-async fn attack_16_a_message_is_of_one_kind() {
+async fn message_of_several_kinds_is_refused() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let session = Session::open(&endpoint).await;
@@ -121,8 +123,9 @@ async fn attack_16_a_message_is_of_one_kind() {
     }
 }
 
+// Attack: input that two readers read differently.
 #[tokio::test]
-async fn attack_16_headers_that_route_stand_there_once() {
+async fn duplicate_routing_header_is_refused() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let session = Session::open(&endpoint).await;
@@ -168,8 +171,9 @@ async fn attack_16_headers_that_route_stand_there_once() {
     }
 }
 
+// Attack: input that two readers read differently.
 #[tokio::test]
-async fn attack_16_headers_must_agree_with_the_body() {
+async fn headers_must_agree_with_the_body() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let message = call();
@@ -199,8 +203,9 @@ async fn attack_16_headers_must_agree_with_the_body() {
     }
 }
 
+// Attack: input that two readers read differently.
 #[tokio::test]
-async fn attack_16_requests_that_two_servers_would_cut_differently_are_refused() {
+async fn request_smuggling_framings_are_refused() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let address = endpoint.address;
@@ -249,8 +254,9 @@ struct Place {
     region: String,
 }
 
+// Attack: header injection.
 #[tokio::test]
-async fn attack_22_headers_of_arguments_must_agree_with_the_arguments() {
+async fn argument_headers_must_agree_with_the_arguments() {
     for mount in mounts!() {
         let go = Tool::new("go", "Go somewhere", |Place { region }: Place| async move {
             region
@@ -326,8 +332,9 @@ async fn attack_22_headers_of_arguments_must_agree_with_the_arguments() {
     }
 }
 
+// Attack: header injection.
 #[tokio::test]
-async fn attack_22_a_header_that_is_too_long_ends_its_request_alone() {
+async fn oversized_header_ends_only_its_request() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let long = builder("POST").header("mcp-param-region", "x".repeat(1 << 20));

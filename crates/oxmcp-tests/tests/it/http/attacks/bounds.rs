@@ -1,5 +1,5 @@
-//! Attack class 7: memory that one side makes the other keep. The bounds of answers, stores and
-//! connections are tested beside them.
+//! Resource exhaustion: memory that one side makes the other keep. The bounds of answers, stores and connections are tested
+//! next to them.
 
 use std::{
     convert::Infallible,
@@ -41,8 +41,9 @@ fn limited(limits: Limits) -> StreamableHttp {
     StreamableHttp::from(calculator().limits(limits.clone())).limits(limits)
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
+async fn oversized_body_is_refused_before_it_fully_arrives() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(
@@ -97,8 +98,9 @@ async fn attack_7_a_body_that_is_too_long_is_refused_before_all_of_it_came() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_there_are_no_more_streams_than_the_limit() {
+async fn streams_are_limited() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(Limits::default().http(|http| http.max_streams(2))))
@@ -128,8 +130,9 @@ async fn listen(endpoint: &impl Target) -> http::Response<oxmcp::http::ResponseB
     call_modern(endpoint, "subscriptions/listen", params).await
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_there_are_no_more_subscriptions_than_the_limit() {
+async fn subscriptions_are_limited() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(Limits::default().http(|http| http.max_streams(2))))
@@ -151,8 +154,9 @@ async fn attack_7_there_are_no_more_subscriptions_than_the_limit() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_sessions_that_do_not_open_take_no_place() {
+async fn sessions_that_fail_to_open_use_no_slot() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(
@@ -173,8 +177,9 @@ async fn attack_7_sessions_that_do_not_open_take_no_place() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_an_initialize_without_an_id_takes_no_place() {
+async fn initialize_without_id_uses_no_slot() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(
@@ -192,7 +197,7 @@ async fn attack_7_an_initialize_without_an_id_takes_no_place() {
 }
 
 #[tokio::test]
-async fn params_of_initialize_that_are_too_long_open_no_session() {
+async fn oversized_initialize_params_open_no_session() {
     let server = calculator();
     let endpoint = StreamableHttp::from(server.clone());
     let opening = |length| {
@@ -217,8 +222,9 @@ async fn params_of_initialize_that_are_too_long_open_no_session() {
     assert_eq!(name.len(), 16 << 10);
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_batches_are_no_way_around_a_limit() {
+async fn batches_cannot_bypass_a_limit() {
     for mount in mounts!() {
         let endpoint = mount.serve(&limited(Limits::default().max_batch(3))).await;
         let session = Session::open_in(&endpoint, "2025-03-26", json!({})).await;
@@ -235,8 +241,9 @@ async fn attack_7_batches_are_no_way_around_a_limit() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_session_has_no_more_requests_in_flight_than_the_limit() {
+async fn requests_in_flight_per_session_are_limited() {
     for mount in mounts!() {
         let release = Arc::new(Notify::new());
         let held = Arc::clone(&release);
@@ -272,8 +279,9 @@ async fn attack_7_a_session_has_no_more_requests_in_flight_than_the_limit() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_json_is_read_to_a_depth_that_the_stack_has_room_for() {
+async fn json_depth_is_limited_to_the_stack() {
     for mount in mounts!() {
         let any = Tool::new("any", "Take anything", |_: Value| async {});
         let endpoint = mount
@@ -314,8 +322,9 @@ async fn ping(endpoint: &impl Target, who: Option<&str>, id: &str) -> bool {
     send(endpoint, sent, ping).await.status() == StatusCode::OK
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
+async fn session_flood_evicts_only_unused_sessions() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(
@@ -347,8 +356,9 @@ async fn attack_7_a_flood_of_sessions_evicts_unused_sessions_alone() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_principal_has_a_quota_of_sessions() {
+async fn each_principal_has_a_session_quota() {
     for mount in mounts!() {
         let endpoint = mount
             .serve(&limited(

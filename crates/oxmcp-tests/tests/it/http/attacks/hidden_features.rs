@@ -52,8 +52,9 @@ async fn watch(endpoint: &impl Target, who: &str, uri: &str) -> (Value, Events) 
     (answer, Events::of(stream))
 }
 
+// Attack: discovery of hidden features.
 #[tokio::test]
-async fn attack_watching_a_hidden_resource_looks_like_watching_a_missing_one() {
+async fn hidden_and_missing_resources_look_alike_when_watched() {
     for mount in mounts!() {
         let server = server();
         let endpoint = mount.serve(&StreamableHttp::from(server.clone())).await;
@@ -97,8 +98,9 @@ async fn call(
     (response.status(), json(response).await)
 }
 
+// Attack: discovery of hidden features.
 #[tokio::test]
-async fn attack_headers_that_are_wrong_do_not_tell_of_a_hidden_tool() {
+async fn wrong_headers_do_not_reveal_a_hidden_tool() {
     for mount in mounts!() {
         let layered = server().layer(middleware::from_fn(
             |request: Request, next: Next| async move { next.run(request).await },

@@ -1,4 +1,4 @@
-//! Attack classes 5, 7, 16 and 22, on the client: hostile servers on real sockets.
+//! Attacks on the client, by hostile servers on real sockets.
 
 use std::time::Duration;
 
@@ -72,15 +72,17 @@ fn json_bodies() -> Vec<Vec<u8>> {
     bodies
 }
 
+// Attack: malformed input that ends a process and input that two readers read differently.
 #[tokio::test]
-async fn attack_5_and_16_no_answer_in_json_ends_a_client() {
+async fn no_json_response_crashes_a_client() {
     let bodies = json_bodies();
     let bad = bodies.iter().map(|body| response("application/json", body));
     endures(bad.collect()).await;
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_no_stream_of_events_ends_a_client() {
+async fn no_event_stream_crashes_a_client() {
     let mut streams: Vec<Vec<u8>> = json_bodies()
         .iter()
         .map(|body| [b"data: ", &body[..], b"\n\n"].concat())
@@ -103,8 +105,9 @@ async fn attack_5_no_stream_of_events_ends_a_client() {
     endures(bad.collect()).await;
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_no_http_ends_a_client() {
+async fn no_http_response_crashes_a_client() {
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n";
     let whole = answer(2, "x");
     let texts = [
@@ -126,8 +129,9 @@ async fn attack_5_no_http_ends_a_client() {
     endures(texts.map(String::into_bytes).to_vec()).await;
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_answers_events_and_errors_of_a_server_are_read_up_to_a_limit() {
+async fn server_responses_events_and_errors_are_bounded() {
     let long = "x".repeat(1 << 20);
     let error = |form: &str, body: &str| {
         format!(
@@ -153,8 +157,9 @@ async fn attack_7_answers_events_and_errors_of_a_server_are_read_up_to_a_limit()
     .await;
 }
 
+// Attack: header injection.
 #[tokio::test]
-async fn attack_22_nothing_that_a_model_says_becomes_a_header() {
+async fn model_output_never_becomes_a_header() {
     let property = json!({"type": "string", "x-mcp-header": "Region"});
     let schema = json!({"type": "object", "properties": {"region": property}});
     let listed = json!({"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private",

@@ -1,4 +1,4 @@
-//! Attack classes 5 and 6: bytes that no decoder expects. The server must answer or close the connection, and continue.
+//! Bytes that no decoder expects, and a URI that is slow to match. The server must answer or close the connection, and continue.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -85,8 +85,9 @@ fn is_answer_or_refusal(status: u16) -> bool {
     matches!(status, 200 | 202 | 400 | 404 | 413)
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_no_body_ends_a_server() {
+async fn no_body_crashes_the_server() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(server())).await;
         let session = Session::open(&endpoint).await;
@@ -106,8 +107,9 @@ async fn attack_5_no_body_ends_a_server() {
     }
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_bytes_that_are_no_http_end_their_connection_alone() {
+async fn non_http_bytes_end_only_their_connection() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         if mount.is_http2() {
@@ -145,8 +147,9 @@ async fn attack_5_bytes_that_are_no_http_end_their_connection_alone() {
     }
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_heads_that_say_strange_things_are_answered() {
+async fn malformed_request_heads_are_answered() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let session = Session::open(&endpoint).await;
@@ -199,8 +202,9 @@ async fn attack_5_heads_that_say_strange_things_are_answered() {
     }
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_a_handler_that_panics_fails_its_call_alone_and_tells_nothing() {
+async fn panicking_handler_fails_only_its_call_without_details() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(server())).await;
         let session = Session::open(&endpoint).await;
@@ -229,8 +233,9 @@ fn template(uri: &str) -> ResourceTemplate {
     })
 }
 
+// Attack: a pattern that is slow to match.
 #[tokio::test]
-async fn attack_6_a_uri_of_a_megabyte_is_matched_in_one_pass() {
+async fn megabyte_uri_is_matched_in_one_pass() {
     for mount in mounts!() {
         let server = calculator()
             .resource_template(template("mem://{a}-{b}-{c}/end"))

@@ -1,4 +1,4 @@
-//! Attack class 3: answers that go to another client whose requests have the same ids.
+//! Responses that would reach another client whose requests have the same ids.
 
 use std::sync::Arc;
 
@@ -66,8 +66,9 @@ async fn assert_own(mut events: Events, who: &str) {
     assert_eq!(messages[2]["result"]["content"][0]["text"], who);
 }
 
+// Attack: a response that reaches another client.
 #[tokio::test]
-async fn attack_3_every_answer_goes_home_though_all_clients_count_alike() {
+async fn concurrent_clients_with_equal_ids_get_own_answers() {
     for mount in mounts!() {
         let server = calculator().tool(echo(2 * CLIENTS));
         let endpoint = mount.serve(&StreamableHttp::from(server)).await;
@@ -95,8 +96,9 @@ async fn attack_3_every_answer_goes_home_though_all_clients_count_alike() {
     }
 }
 
+// Attack: a response that reaches another client.
 #[tokio::test]
-async fn attack_3_clients_of_every_transport_get_their_own_answers_over_tcp() {
+async fn clients_over_tcp_get_their_own_answers() {
     for mount in mounts!() {
         let server = calculator().tool(echo(3 * CLIENTS));
         let endpoint = mount.serve(&StreamableHttp::from(server)).await;
@@ -162,8 +164,9 @@ fn answer(question: &Value, who: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": question["id"], "result": result})
 }
 
+// Attack: a response that reaches another client.
 #[tokio::test]
-async fn attack_3_no_client_answers_the_question_of_another() {
+async fn client_cannot_answer_anothers_question() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(greeter())).await;
         let (ann, mut to_ann, ann_is_asked) = being_asked(&endpoint).await;
@@ -200,8 +203,9 @@ fn wait(release: &Arc<Notify>) -> Tool {
     })
 }
 
+// Attack: a response that reaches another client.
 #[tokio::test]
-async fn attack_3_no_client_cancels_the_requests_of_another() {
+async fn client_cannot_cancel_anothers_request() {
     for mount in mounts!() {
         let release = Arc::new(Notify::new());
         let endpoint = mount

@@ -1,5 +1,5 @@
 //! Attacks on other implementations of the protocol over HTTP, repeated against this one. The test of an attack on a single
-//! part is next to that part: `grep attack_`.
+//! part is next to that part: `grep "// Attack: "`.
 
 mod ambiguity;
 mod bounds;

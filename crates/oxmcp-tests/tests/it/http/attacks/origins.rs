@@ -1,5 +1,4 @@
-//! Attack classes 1 and 2: pages in a browser that reach a server on the same machine, by DNS
-//! rebinding or by simple requests.
+//! Attacks by web pages in a browser on the same machine as the server: DNS rebinding and cross-site requests.
 
 use http::{Request, StatusCode, request::Builder};
 use oxmcp::{
@@ -103,8 +102,9 @@ fn assert_no_cors(response: &http::Response<ResponseBody>) {
     assert_eq!(cors, None);
 }
 
+// Attack: DNS rebinding.
 #[tokio::test]
-async fn attack_1_another_host_is_refused_by_every_endpoint_and_method() {
+async fn every_endpoint_and_method_refuses_foreign_hosts() {
     for mount in mounts!() {
         let reach = Reach::new(mount).await;
         for host in [
@@ -135,8 +135,9 @@ async fn attack_1_another_host_is_refused_by_every_endpoint_and_method() {
     }
 }
 
+// Attack: DNS rebinding.
 #[tokio::test]
-async fn attack_1_the_url_of_a_request_is_no_way_around_its_host() {
+async fn absolute_request_url_cannot_bypass_host_check() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let status = async |method: &str, target: &str, host: &str| {
@@ -173,8 +174,9 @@ async fn attack_1_the_url_of_a_request_is_no_way_around_its_host() {
     }
 }
 
+// Attack: cross-site requests from a web page.
 #[tokio::test]
-async fn attack_2_pages_from_elsewhere_are_refused_by_every_endpoint_and_method() {
+async fn every_endpoint_and_method_refuses_foreign_origins() {
     for mount in mounts!() {
         let reach = Reach::new(mount).await;
         for origin in [
@@ -206,8 +208,9 @@ async fn attack_2_pages_from_elsewhere_are_refused_by_every_endpoint_and_method(
     }
 }
 
+// Attack: cross-site requests from a web page.
 #[tokio::test]
-async fn attack_2_no_answer_lets_pages_of_other_origins_read_it() {
+async fn responses_grant_no_cross_origin_access() {
     for mount in mounts!() {
         let reach = Reach::new(mount).await;
         let page = |it: Builder| {
@@ -231,8 +234,9 @@ async fn attack_2_no_answer_lets_pages_of_other_origins_read_it() {
     }
 }
 
+// Attack: cross-site requests from a web page.
 #[tokio::test]
-async fn attack_2_content_types_of_html_forms_are_refused() {
+async fn html_form_content_types_are_refused() {
     for mount in mounts!() {
         let reach = Reach::new(mount).await;
         for kind in [

@@ -1,4 +1,4 @@
-//! Attack classes 4 and 19: sessions, streams and subscriptions of another owner.
+//! Session hijacking: sessions, streams and subscriptions of another owner.
 
 use std::collections::HashSet;
 
@@ -32,8 +32,9 @@ fn of(builder: http::request::Builder, who: Option<&str>) -> http::request::Buil
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_refused_request_opens_no_session() {
+async fn refused_request_opens_no_session() {
     for mount in mounts!() {
         let refuse = from_fn(|request: Request, next: Next| async move {
             let opens = request.method() == "initialize";
@@ -53,8 +54,9 @@ async fn attack_4_a_refused_request_opens_no_session() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_ids_of_sessions_cannot_be_guessed() {
+async fn session_ids_are_unguessable() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let mut ids = HashSet::new();
@@ -77,8 +79,9 @@ async fn attack_4_ids_of_sessions_cannot_be_guessed() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_no_client_chooses_the_id_of_its_session() {
+async fn client_cannot_choose_its_session_id() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let chosen = "0".repeat(32);
@@ -111,8 +114,9 @@ async fn open_2024(endpoint: &impl Target, who: Option<&str>) -> (ResponseBody, 
     (body, format!("/mcp{}", uri.trim_end()))
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_session_of_2024_11_05_belongs_to_its_principal() {
+async fn session_over_2024_transport_belongs_to_its_principal() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(calculator())).await;
         let (_stream, uri) = open_2024(&endpoint, Some("ann")).await;
@@ -143,8 +147,9 @@ fn request_of_ping() -> String {
     request(1, "ping", json!({})).to_string()
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_an_id_of_one_endpoint_opens_nothing_at_another() {
+async fn session_id_is_valid_only_at_its_endpoint() {
     for mount in mounts!() {
         let server = calculator();
         let one = mount.serve(&StreamableHttp::from(server.clone())).await;
@@ -167,8 +172,9 @@ fn notes() -> Server {
     calculator().resource(note).subscriptions()
 }
 
+// Attack: a session or subscription of another owner.
 #[tokio::test]
-async fn attack_19_only_its_owner_can_use_a_session() {
+async fn only_its_owner_can_use_a_session() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(notes())).await;
         let open = of(builder("POST"), Some("ann"));
@@ -215,8 +221,9 @@ async fn attack_19_only_its_owner_can_use_a_session() {
     }
 }
 
+// Attack: a session or subscription of another owner.
 #[tokio::test]
-async fn attack_19_no_client_ends_or_hears_the_subscription_of_another() {
+async fn foreign_subscription_cannot_be_ended_or_received() {
     for mount in mounts!() {
         let server = notes();
         let endpoint = mount.serve(&StreamableHttp::from(server.clone())).await;
@@ -252,8 +259,9 @@ async fn attack_19_no_client_ends_or_hears_the_subscription_of_another() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_task_is_of_its_owner_alone() {
+async fn only_its_owner_can_use_a_task() {
     const OWNERS: [Option<&str>; 5] = [None, Some("ann"), Some("bob"), Some("ANN"), Some("")];
     for mount in mounts!() {
         let tool = Tool::new("wait", "Wait", std::future::pending::<String>);

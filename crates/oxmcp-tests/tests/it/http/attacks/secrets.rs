@@ -1,4 +1,4 @@
-//! Attack classes 18 and 23: values that are sealed or cached for one caller, presented by or to
+//! Stolen state and shared caches: values that are sealed or cached for one caller, presented by or to
 //! another.
 
 use std::time::Duration;
@@ -80,8 +80,9 @@ const ANN: Round<'static> = Round {
     state: None,
 };
 
+// Attack: sealed state of another principal.
 #[tokio::test]
-async fn attack_18_a_state_opens_only_for_its_principal_and_its_request() {
+async fn state_opens_only_for_its_principal_and_request() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(server("s"))).await;
         let sealed = anns_state(&endpoint).await;
@@ -129,8 +130,9 @@ async fn attack_18_a_state_opens_only_for_its_principal_and_its_request() {
     }
 }
 
+// Attack: sealed state of another principal.
 #[tokio::test]
-async fn attack_18_a_principal_cannot_use_a_state_that_was_sealed_for_anonymous() {
+async fn principal_cannot_use_an_anonymous_state() {
     for mount in mounts!() {
         let endpoint = mount.serve(&StreamableHttp::from(server("s"))).await;
         let nobody = Round { who: None, ..ANN };
@@ -143,8 +145,9 @@ async fn attack_18_a_principal_cannot_use_a_state_that_was_sealed_for_anonymous(
     }
 }
 
+// Attack: private cached answers of another caller.
 #[tokio::test]
-async fn attack_23_two_tokens_of_one_client_share_no_private_answers() {
+async fn two_tokens_of_one_client_share_no_cache() {
     for mount in mounts!() {
         let fresh = CacheHint::private(Duration::from_secs(3600));
         let server = || calculator().cache_tools(fresh);

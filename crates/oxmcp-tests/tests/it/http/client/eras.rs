@@ -53,7 +53,7 @@ async fn legacy_after(refusal: impl FnOnce(Asked)) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_an_answer_that_says_nothing_of_the_era_is_surfaced() {
+async fn answer_without_era_information_is_surfaced() {
     for status in [401, 403, 407, 408, 429, 502, 503, 504] {
         for body in bodies() {
             let (mut peer, error) =
@@ -66,7 +66,7 @@ async fn w14_an_answer_that_says_nothing_of_the_era_is_surfaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_any_other_refusal_means_initialize() {
+async fn any_other_refusal_means_initialize() {
     for status in [400, 404, 405, 406, 415, 422, 500, 501] {
         for body in bodies().iter().take(4) {
             legacy_after(|asked| refuse(asked, status, body.as_ref())).await;
@@ -82,7 +82,7 @@ async fn w14_any_other_refusal_means_initialize() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_errors_that_only_modern_servers_send_are_surfaced() {
+async fn errors_unique_to_modern_servers_are_surfaced() {
     for body in bodies().iter().skip(4) {
         let (mut peer, error) = refused(&client(), |asked| refuse(asked, 400, body.as_ref())).await;
         let body = body.as_ref().unwrap();
@@ -96,7 +96,7 @@ async fn w14_errors_that_only_modern_servers_send_are_surfaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_a_revision_that_the_server_names_is_asked_for() {
+async fn revision_named_by_the_server_is_requested() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = client();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -114,7 +114,7 @@ async fn w14_a_revision_that_the_server_names_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_network_is_surfaced() {
+async fn broken_network_is_surfaced() {
     let (mut peer, error) = refused(&client(), |asked| {
         asked.fail(Error::unreachable("no such host"));
     })
@@ -123,7 +123,7 @@ async fn a_broken_network_is_surfaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_at_the_probe_is_initialized() {
+async fn server_hanging_at_the_probe_is_initialized() {
     let start = Instant::now();
     let mut kept = None;
     legacy_after(|asked| kept = Some(asked)).await;
@@ -131,7 +131,7 @@ async fn a_server_that_hangs_at_the_probe_is_initialized() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_answer_to_the_probe_wins() {
+async fn late_answer_to_the_probe_wins() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = client();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -159,7 +159,7 @@ async fn a_late_answer_to_the_probe_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_era_that_was_guessed_is_not_remembered() {
+async fn guessed_era_is_not_remembered() {
     for is_silent in [true, false] {
         let client = client();
         let mut kept = Vec::new();
@@ -185,7 +185,7 @@ async fn an_era_that_was_guessed_is_not_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_a_pinned_modern_client_never_initializes() {
+async fn pinned_modern_client_never_initializes() {
     for body in bodies().iter().take(4) {
         let (mut peer, endpoint) = Peer::endpoint();
         let pinned = client().revisions([Revision::V2026_07_28]);
@@ -202,7 +202,7 @@ async fn w14_a_pinned_modern_client_never_initializes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w14_the_era_of_a_server_is_remembered_for_all_clients() {
+async fn server_era_is_remembered_across_clients() {
     let client = client();
     let endpoint = |token: &str| {
         let (peer, http) = Peer::new();

@@ -31,7 +31,7 @@ async fn list(peer: &mut Peer, session: &ClientSession, listed: &[Value]) -> Vec
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_mirrors_its_method_and_its_name() {
+async fn every_request_mirrors_its_method_and_name() {
     let (mut peer, session) = discover().await;
     let reading = async { session.read_resource("file:///a%20b.txt").await };
     let (_, ()) = both(reading, async {
@@ -59,7 +59,7 @@ async fn every_request_mirrors_its_method_and_its_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn arguments_are_mirrored_as_the_tool_wants() {
+async fn arguments_are_mirrored_as_the_tool_declares() {
     let (mut peer, session) = discover().await;
     let listed = [
         tool("text", "string", "Region"),
@@ -108,7 +108,7 @@ async fn arguments_are_mirrored_as_the_tool_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_argument_that_cannot_be_mirrored_fails_its_call_alone() {
+async fn unmirrorable_argument_fails_only_its_call() {
     let (mut peer, session) = discover().await;
     list(&mut peer, &session, &[tool("whole", "integer", "Region")]).await;
     let call = session.call_tool("whole", json!({"region": 1_u64 << 60}));
@@ -130,7 +130,7 @@ fn mismatch(asked: Asked) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_its_headers_is_made_again_with_them() {
+async fn call_refused_for_headers_is_retried_with_them() {
     let (mut peer, session) = discover().await;
     let call = async { session.call_tool("text", json!({"region": "r"})).await };
     let (answer, ()) = both(call, async {
@@ -181,7 +181,7 @@ impl Method for Watch {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_extension_mirrors_its_own_headers() {
+async fn extension_mirrors_its_own_headers() {
     let extension = Extension::new("com.example/watcher")
         .calls::<Watch>(oxmcp::Revision::LATEST..)
         .header::<Watch>("taskId", "Mcp-Name");
@@ -248,8 +248,9 @@ async fn listed(client: &Client, of: Option<&'static str>, token: &str, page: Va
     }
 }
 
+// Attack: private cached answers of another caller.
 #[tokio::test(start_paused = true)]
-async fn attack_23_a_private_answer_stays_with_the_token_that_it_was_given_to() {
+async fn private_answer_stays_with_its_token() {
     let page = |name: &str, scope: &str| {
         let mut page = tools(&[tool(name, "string", "Region")]);
         page["cacheScope"] = scope.into();

@@ -15,8 +15,9 @@ fn redirect(asked: Asked, status: u16, to: &str) {
     asked.respond(response.body(HttpBody::from(Bytes::new())).unwrap());
 }
 
+// Attack: credentials that are sent to another origin.
 #[tokio::test(start_paused = true)]
-async fn attack_11_a_redirect_within_the_origin_is_followed_with_all_that_was_sent() {
+async fn redirect_within_origin_preserves_the_whole_request() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = modern();
     let endpoint = endpoint.bearer_token("secret");
@@ -35,8 +36,9 @@ async fn attack_11_a_redirect_within_the_origin_is_followed_with_all_that_was_se
     assert!(session.is_ok());
 }
 
+// Attack: credentials that are sent to another origin.
 #[tokio::test(start_paused = true)]
-async fn attack_11_nothing_is_sent_to_another_origin() {
+async fn cross_origin_redirect_sends_nothing() {
     for to in [
         "http://evil.example/mcp",
         "http://server.example:81/mcp",
@@ -55,8 +57,9 @@ async fn attack_11_nothing_is_sent_to_another_origin() {
     }
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_redirects_that_go_in_a_circle_end() {
+async fn redirect_loop_ends() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = modern();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -102,8 +105,9 @@ async fn headers_of_the_protocol_cannot_be_overridden() {
     assert!(answer.is_ok());
 }
 
+// Attack: leaks of secrets.
 #[tokio::test]
-async fn attack_21_secrets_are_shown_nowhere() {
+async fn secrets_never_appear_in_debug_or_errors() {
     let endpoint = Endpoint::new("https://me:secret@server.example/mcp?key=secret#secret")
         .header("x-key", "secret");
     for shown in [
@@ -141,7 +145,7 @@ fn endpoints_are_distinguished_by_url_and_credentials() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_user_and_a_password_in_the_url_are_sent_as_credentials() {
+async fn url_user_and_password_are_sent_as_credentials() {
     let (mut peer, client) = Peer::new();
     let endpoint = Endpoint::new("http://me:secret@server.example/mcp").http_client(client);
     let client = modern();

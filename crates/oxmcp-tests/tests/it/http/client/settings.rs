@@ -13,7 +13,7 @@ use oxmcp::{
 use crate::http::client::peer::{Peer, both, client, discovered, legacy, modern, text};
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_asked_for_before_each_request() {
+async fn token_is_asked_for_before_each_request() {
     let (mut peer, endpoint) = Peer::endpoint();
     let asked = Arc::new(AtomicU32::new(0));
     let endpoint = endpoint.bearer_token_from(move || {
@@ -42,7 +42,7 @@ async fn a_token_is_asked_for_before_each_request() {
     result.unwrap();
     // Without a token no request is sent.
     let error = session.call_tool("t", ()).await.unwrap_err();
-    let said = "there is no token to send: the vault is locked";
+    let said = "could not get a token: the vault is locked";
     assert!(
         error.is_closed() && error.message().ends_with(said),
         "{error}"
@@ -51,12 +51,12 @@ async fn a_token_is_asked_for_before_each_request() {
 }
 
 #[test]
-fn the_default_client_can_be_wrapped() {
+fn default_client_can_be_wrapped() {
     let _ = Endpoint::new("https://example.com/mcp").http_client(DefaultClient::default());
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_standalone_stream_can_be_left_out() {
+async fn standalone_stream_can_be_disabled() {
     let (mut peer, endpoint) = Peer::endpoint();
     let endpoint = endpoint.standalone_stream(false);
     let client = legacy();
@@ -72,7 +72,7 @@ async fn the_standalone_stream_can_be_left_out() {
 }
 
 #[tokio::test]
-async fn a_url_without_a_scheme_is_mended_in_the_error() {
+async fn url_without_scheme_error_suggests_a_fix() {
     for (wrong, right) in [
         ("example.com/mcp", "https://example.com/mcp"),
         ("example.com:8080/mcp", "https://example.com:8080/mcp"),
@@ -82,7 +82,8 @@ async fn a_url_without_a_scheme_is_mended_in_the_error() {
         ("[::1]:3000/mcp", "http://[::1]:3000/mcp"),
     ] {
         let error = client().connect(Endpoint::new(wrong)).await.unwrap_err();
-        let expected = format!("the URL must begin with http:// or https://: is it {right}?");
+        let expected =
+            format!("the URL must begin with http:// or https://; did you mean {right}?");
         assert_eq!(error.message(), expected, "{wrong}");
     }
     let error = client().connect(Endpoint::new("ftp://a/b")).await;
@@ -90,7 +91,7 @@ async fn a_url_without_a_scheme_is_mended_in_the_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_of_http_name_the_url() {
+async fn http_errors_name_the_url() {
     let (mut peer, endpoint) = Peer::endpoint();
     let (session, ()) = both(modern().connect(endpoint), async {
         let asked = peer.post("server/discover").await;

@@ -89,7 +89,7 @@ async fn start() -> (String, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn answers_come_over_a_connection_that_is_used_again() {
+async fn answers_arrive_over_a_reused_connection() {
     let (url, connections) = start().await;
     let session = modern().connect(Endpoint::new(url)).await.unwrap();
     for tool in ["json", "events"].into_iter().cycle().take(20) {
@@ -116,7 +116,7 @@ async fn failures_of_connections_have_distinct_errors() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
+async fn unreachable_server_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp?key=secret", listener.local_addr().unwrap());
     drop(listener);
@@ -131,7 +131,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_no_server_with_it() {
+async fn plain_http_server_fails_tls() {
     let (url, _) = start().await;
     let url = url.replace("http://", "https://");
     let error = modern().connect(Endpoint::new(url)).await.unwrap_err();
@@ -168,7 +168,7 @@ async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn a_pooled_connection_that_was_closed_is_replaced() {
+async fn closed_pooled_connection_is_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let served = Arc::<AtomicUsize>::default();
@@ -184,7 +184,7 @@ async fn a_pooled_connection_that_was_closed_is_replaced() {
 }
 
 #[tokio::test]
-async fn calls_at_a_time_have_a_connection_each_and_use_it_again() {
+async fn concurrent_calls_use_separate_reusable_connections() {
     let (url, connections) = start().await;
     let session = modern().connect(Endpoint::new(url)).await.unwrap();
     for _ in 0..4 {

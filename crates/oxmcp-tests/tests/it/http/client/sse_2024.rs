@@ -52,7 +52,7 @@ async fn works(peer: &mut Peer, session: &ClientSession, stream: &Chunks) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d7_a_server_that_was_asked_in_modern_ways_before_is_spoken_to_in_its_own() {
+async fn server_of_2024_is_used_after_failed_probes() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = client();
     let (session, stream) = both(client.connect(endpoint), async {
@@ -68,7 +68,7 @@ async fn d7_a_server_that_was_asked_in_modern_ways_before_is_spoken_to_in_its_ow
 }
 
 #[tokio::test(start_paused = true)]
-async fn d7_a_server_that_refuses_initialize_may_be_one_of_2024_11_05() {
+async fn refused_initialize_falls_back_to_2024_transport() {
     for status in [400, 404, 405] {
         let (mut peer, endpoint) = Peer::endpoint();
         let client = old();
@@ -84,7 +84,7 @@ async fn d7_a_server_that_refuses_initialize_may_be_one_of_2024_11_05() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d7_a_server_that_is_known_to_be_one_is_asked_nothing_else() {
+async fn known_2024_server_is_not_probed() {
     let (mut peer, http) = Peer::new();
     let endpoint = Endpoint::sse_2024(URL).http_client(http);
     let client = old();
@@ -96,8 +96,9 @@ async fn d7_a_server_that_is_known_to_be_one_is_asked_nothing_else() {
     assert!(peer.is_quiet());
 }
 
+// Attack: credentials that are sent to another origin.
 #[tokio::test(start_paused = true)]
-async fn attack_11_messages_go_to_no_other_origin() {
+async fn messages_are_posted_only_to_the_same_origin() {
     for url in [
         "http://evil.example/messages",
         "//evil.example/",
@@ -121,8 +122,9 @@ async fn attack_11_messages_go_to_no_other_origin() {
     }
 }
 
+// Attack: credentials that are sent to another origin.
 #[tokio::test(start_paused = true)]
-async fn attack_11_another_origin_is_named_also_where_initialize_was_refused_before() {
+async fn foreign_origin_error_survives_an_earlier_refusal() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = old();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -140,7 +142,7 @@ async fn attack_11_another_origin_is_named_also_where_initialize_was_refused_bef
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_refusal_is_the_error_where_there_is_no_stream_either() {
+async fn first_refusal_is_reported_without_a_stream() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = old();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -155,7 +157,7 @@ async fn the_first_refusal_is_the_error_where_there_is_no_stream_either() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_refusal_is_not_asked_for_a_stream() {
+async fn modern_refusal_does_not_request_a_stream() {
     for (status, code) in [
         (400, -32022),
         (400, -32020),
@@ -178,7 +180,7 @@ async fn a_modern_refusal_is_not_asked_for_a_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_stream_is_the_end_of_the_session() {
+async fn stream_end_ends_the_session() {
     let (mut peer, http) = Peer::new();
     let endpoint = Endpoint::sse_2024(URL).http_client(http);
     let client = old();
@@ -198,7 +200,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_is_refused_fails_its_call() {
+async fn refused_message_fails_its_call() {
     let (mut peer, http) = Peer::new();
     let endpoint = Endpoint::sse_2024(URL).http_client(http);
     let client = old();

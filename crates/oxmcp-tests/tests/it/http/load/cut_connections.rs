@@ -122,20 +122,20 @@ async fn cut_everywhere(revision: Revision) -> (usize, usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e4_a_stream_of_a_session_that_is_cut_anywhere_is_resumed_there() {
+async fn session_stream_cut_anywhere_is_resumed_there() {
     let (answered, count) = cut_everywhere(Revision::LATEST_LEGACY).await;
     // Only a cut before the first event leaves nothing to resume from.
     assert!(answered > count * 3 / 4, "{answered} of {count}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn modern_calls_that_are_cut_fail_and_hold_up_nothing() {
+async fn cut_modern_calls_fail_without_blocking_others() {
     let (answered, count) = cut_everywhere(Revision::LATEST).await;
     assert!(answered < count, "some are cut");
 }
 
 #[tokio::test]
-async fn a_stream_that_is_cut_again_and_again_still_brings_everything_once() {
+async fn repeatedly_cut_stream_delivers_everything_once() {
     let calls = Arc::new(AtomicUsize::new(0));
     let server = calculator().tool(steps(&calls));
     let start = Start::of(&server);

@@ -171,7 +171,7 @@ impl Drop for Endpoint {
 }
 
 #[test]
-fn sessions_hold_little_of_what_their_clients_say() {
+fn sessions_hold_little_client_data() {
     const SESSIONS: usize = 60;
     let endpoint = Endpoint::start();
     endpoint.open_sessions(SESSIONS);
@@ -179,7 +179,7 @@ fn sessions_hold_little_of_what_their_clients_say() {
 }
 
 #[test]
-fn bodies_that_never_end_hold_no_more_than_the_budget() {
+fn endless_bodies_stay_within_the_memory_budget() {
     let endpoint = Endpoint::start();
     let streams = endpoint.begin_bodies(100);
     // All these bytes have been sent, so nearly all were read.
@@ -188,7 +188,7 @@ fn bodies_that_never_end_hold_no_more_than_the_budget() {
 }
 
 #[test]
-fn answers_that_nobody_takes_hold_no_more_than_the_budget() {
+fn unread_answers_stay_within_the_memory_budget() {
     let endpoint = Endpoint::start();
     let streams = endpoint.call_without_reading(40);
     endpoint.stays_within_the_budget();
@@ -196,7 +196,7 @@ fn answers_that_nobody_takes_hold_no_more_than_the_budget() {
 }
 
 #[test]
-fn all_that_an_endpoint_holds_is_one_budget() {
+fn endpoint_memory_shares_one_budget() {
     let endpoint = Endpoint::start();
     endpoint.open_sessions(30);
     let bodies = endpoint.begin_bodies(40);

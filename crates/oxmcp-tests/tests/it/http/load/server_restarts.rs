@@ -121,17 +121,17 @@ async fn restarts_under(revision: Revision) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e4_sessions_are_opened_anew_when_a_server_is_restarted_under_their_calls() {
+async fn sessions_are_reopened_when_server_restarts_under_calls() {
     restarts_under(Revision::LATEST_LEGACY).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e4_modern_calls_survive_a_restart_of_the_server() {
+async fn modern_calls_survive_a_server_restart() {
     restarts_under(Revision::LATEST).await;
 }
 
 #[tokio::test]
-async fn e4_an_idle_session_does_not_notice_that_its_server_was_restarted() {
+async fn idle_session_does_not_notice_a_server_restart() {
     let seen = Arc::default();
     let serving = serve(&server(&seen), "127.0.0.1:0".parse().unwrap()).await;
     let address = serving.local_addr();

@@ -79,7 +79,7 @@ async fn rest(events: Events) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_modern_client_that_does_not_read_holds_up_its_own_call_alone() {
+async fn stalled_modern_client_blocks_only_its_own_call() {
     let sent = Arc::default();
     let start = Start::of(&server(&sent));
     let mut message = modern(1, "tools/call", json!({"name": "chatter", "arguments": {}}));
@@ -98,7 +98,7 @@ async fn a_modern_client_that_does_not_read_holds_up_its_own_call_alone() {
 }
 
 #[tokio::test]
-async fn a_client_of_a_session_that_does_not_read_holds_up_its_own_call_alone() {
+async fn stalled_session_client_blocks_only_its_own_call() {
     let sent = Arc::default();
     let start = Start::of(&server(&sent));
     let session = Session::open(&start.endpoint).await;
@@ -116,7 +116,7 @@ async fn a_client_of_a_session_that_does_not_read_holds_up_its_own_call_alone() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_ends_though_its_client_holds_streams_that_it_does_not_read() {
+async fn session_ends_despite_unread_streams() {
     let sent = Arc::default();
     let start = Start::of(&server(&sent));
     let session = Session::open(&start.endpoint).await;
@@ -145,7 +145,7 @@ async fn a_session_ends_though_its_client_holds_streams_that_it_does_not_read() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_closes_though_no_client_reads() {
+async fn endpoint_closes_even_if_no_client_reads() {
     let sent = Arc::default();
     let start = Start::of(&server(&sent));
     let mut held = Vec::new();

@@ -109,7 +109,7 @@ async fn all_at_once(server: &Server, leaving: fn(usize) -> Leaving) -> Arc<Star
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_thousand_sessions_with_streams_calls_and_subscriptions_leave_nothing() {
+async fn thousand_busy_sessions_leave_nothing_behind() {
     let calls = Arc::new(AtomicUsize::new(0));
     let server = calculator().tool(steps(&calls));
     let start = all_at_once(&server, |_| Leaving::Politely).await;
@@ -118,7 +118,7 @@ async fn a_thousand_sessions_with_streams_calls_and_subscriptions_leave_nothing(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_sessions_whose_clients_vanish_are_forgotten_in_time() {
+async fn thousand_sessions_of_vanished_clients_are_forgotten() {
     let calls = Arc::new(AtomicUsize::new(0));
     let server = calculator().tool(steps(&calls));
     let start = all_at_once(&server, |number| match number % 3 {
@@ -142,7 +142,7 @@ async fn closing_the_endpoint_ends_a_thousand_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_hundred_clients_over_tcp_get_every_answer_once_and_leave_nothing() {
+async fn hundred_tcp_clients_get_every_answer_once() {
     const CALLS: usize = 20;
     let calls = Arc::new(AtomicUsize::new(0));
     let server = calculator().tool(steps(&calls));
@@ -196,7 +196,7 @@ async fn a_hundred_clients_over_tcp_get_every_answer_once_and_leave_nothing() {
 }
 
 #[tokio::test]
-async fn rounds_of_sessions_and_calls_leave_nothing_each() {
+async fn repeated_sessions_and_calls_leave_nothing() {
     let calls = Arc::new(AtomicUsize::new(0));
     let server = calculator().tool(steps(&calls));
     let start = Start::of(&server);

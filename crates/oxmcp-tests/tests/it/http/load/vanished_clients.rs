@@ -69,7 +69,7 @@ async fn exchange(stream: &mut TcpStream, request: &str, end: &str) -> String {
 const COUNT: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn modern_clients_that_vanish_in_the_middle_of_a_stream_cancel_their_calls() {
+async fn modern_clients_vanishing_midstream_cancel_their_calls() {
     let (seen, release) = (Arc::default(), Arc::new(Semaphore::new(0)));
     let server = calculator().tool(work(&seen, &release));
     let start = Start::of(&server);
@@ -103,7 +103,7 @@ async fn modern_clients_that_vanish_in_the_middle_of_a_stream_cancel_their_calls
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_of_sessions_continue_when_their_clients_vanish_and_leave_nothing() {
+async fn session_calls_continue_when_their_clients_vanish() {
     let (seen, release): (Arc<Seen>, _) = (Arc::default(), Arc::new(Semaphore::new(0)));
     let server = calculator().tool(work(&seen, &release));
     let start = Start::of(&server);
@@ -142,7 +142,7 @@ async fn calls_of_sessions_continue_when_their_clients_vanish_and_leave_nothing(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_of_2024_11_05_that_vanish_end_their_sessions() {
+async fn sessions_of_2024_end_when_their_clients_vanish() {
     let server = calculator();
     let start = Start::of(&server);
     let serving = start.endpoint.serve("127.0.0.1:0").await.unwrap();

@@ -46,7 +46,7 @@ fn bursting() -> StreamableHttp {
 }
 
 #[tokio::test]
-async fn a_batch_of_events_can_be_resumed_from_each_of_them() {
+async fn batched_events_can_be_resumed_individually() {
     let session = Session::open(&bursting()).await;
     let events = burst(&session).await;
     assert_eq!(events.len(), STEPS as usize + 2);
@@ -69,7 +69,7 @@ async fn a_batch_of_events_can_be_resumed_from_each_of_them() {
 }
 
 #[tokio::test]
-async fn events_that_a_store_refuses_are_sent_without_an_id_and_the_rest_with_one() {
+async fn refused_events_are_sent_without_an_id() {
     let session = Session::open(&bursting().event_store(Picky::default())).await;
     let events = burst(&session).await;
     assert_eq!(events.len(), STEPS as usize + 2);
@@ -145,7 +145,7 @@ impl EventStore for Picky {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_that_a_store_may_have_kept_are_not_added_again() {
+async fn possibly_stored_events_are_not_appended_again() {
     for (is_silent, waits) in [(true, 2), (false, 0)] {
         let store = Forgetful::new(is_silent);
         let session = Session::open(&bursting().event_store(store.clone())).await;

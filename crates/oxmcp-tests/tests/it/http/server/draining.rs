@@ -87,7 +87,7 @@ async fn requests_are_served_while_the_endpoint_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_answered_while_the_endpoint_closes() {
+async fn question_is_answered_while_the_endpoint_closes() {
     let server =
         Server::new("roots", "1").tool(Tool::new(
             "roots",
@@ -135,7 +135,7 @@ async fn over(
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_served_once_more_while_the_address_closes() {
+async fn idle_connection_is_served_once_more_while_closing() {
     let server = calculator();
     let endpoint = endpoint(&server);
     let serving = Arc::new(Mountable::serve(&endpoint).await);
@@ -174,7 +174,7 @@ async fn an_idle_connection_is_served_once_more_while_the_address_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_that_has_closed_serves_what_still_comes() {
+async fn closed_endpoint_still_serves_late_requests() {
     let endpoint = endpoint(&calculator()).limits(Limits::default().drain(Duration::from_secs(1)));
     endpoint.close().await;
     let modern = call_modern(&endpoint, "tools/list", json!({})).await;

@@ -23,7 +23,7 @@ async fn is_alive(session: &Session, id: i64) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_a_session_without_a_stream_is_not_pinged_to_death() {
+async fn session_without_a_stream_survives_keep_alive() {
     let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
     for id in 1..10 {
         sleep(INTERVAL).await;
@@ -32,7 +32,7 @@ async fn k11_a_session_without_a_stream_is_not_pinged_to_death() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
+async fn client_is_pinged_on_its_sessions_stream() {
     let session = Session::open(&endpoint(&calculator().keep_alive(INTERVAL))).await;
     let mut events = session.listen().await;
     for _ in 0..3 {
@@ -53,7 +53,7 @@ async fn k11_a_client_is_pinged_on_the_stream_of_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_begins_with_an_id_needs_no_comment() {
+async fn stream_beginning_with_an_id_needs_no_comment() {
     let session = Session::open(&endpoint(&calculator())).await;
     let mut body = session.get().await.into_body();
     let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -63,7 +63,7 @@ async fn a_stream_that_begins_with_an_id_needs_no_comment() {
 }
 
 #[tokio::test]
-async fn o6_a_client_without_a_stream_is_asked_for_its_roots_where_it_reads_a_file() {
+async fn roots_are_requested_on_the_file_reads_stream() {
     let directory = std::env::temp_dir();
     let server = Server::new("files", "1.0.0").files(file_resources(directory).uri_prefix("t://"));
     let roots = json!({"roots": {"listChanged": true}});
@@ -87,7 +87,7 @@ async fn o6_a_client_without_a_stream_is_asked_for_its_roots_where_it_reads_a_fi
 }
 
 #[tokio::test]
-async fn streams_and_ends_of_sessions_are_for_revisions_that_have_them() {
+async fn get_and_delete_require_a_supporting_revision() {
     let session = Session::open(&endpoint(&calculator())).await;
     let status =
         async |endpoint: &StreamableHttp, method: &str, version: &str, id: Option<&str>| {

@@ -26,7 +26,7 @@ pub(crate) fn endpoint(server: &Server) -> StreamableHttp {
 }
 
 #[tokio::test]
-async fn an_initialize_that_middleware_answers_by_itself_opens_no_session() {
+async fn initialize_answered_by_middleware_opens_no_session() {
     async fn instead(request: Request, next: Next) -> Result<middleware::Response> {
         match request.method() {
             "initialize" => middleware::Response::new(&json!({"instead": true})),
@@ -54,7 +54,7 @@ async fn an_initialize_that_middleware_answers_by_itself_opens_no_session() {
 
 /// Some clients keep the header of a session that has ended.
 #[tokio::test]
-async fn initialize_with_a_stale_session_id_opens_a_session() {
+async fn initialize_ignores_a_stale_session_id() {
     let server = calculator();
     let endpoint = endpoint(&server);
     let ended = Session::open(&endpoint).await;
@@ -80,7 +80,7 @@ async fn initialize_with_a_stale_session_id_opens_a_session() {
 }
 
 #[tokio::test]
-async fn a_body_may_begin_with_one_byte_order_mark() {
+async fn body_may_begin_with_one_byte_order_mark() {
     let endpoint = endpoint(&calculator());
     let opening = initialize(LEGACY, json!({}));
     let response = send(&endpoint, builder("POST"), format!("\u{feff}{opening}")).await;
@@ -114,7 +114,7 @@ async fn a_body_may_begin_with_one_byte_order_mark() {
 }
 
 #[tokio::test]
-async fn an_empty_cursor_lists_the_first_page() {
+async fn empty_cursor_lists_the_first_page() {
     let server = calculator().tools(["b", "c"].map(idle)).page_size(1);
     let session = Session::open(&endpoint(&server)).await;
     let first = json(session.call(1, "tools/list", json!({})).await).await;
@@ -124,7 +124,7 @@ async fn an_empty_cursor_lists_the_first_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_whose_client_has_gone_waits_for_no_reader() {
+async fn handler_of_vanished_client_waits_for_no_reader() {
     let (gone, done) = (Arc::<Notify>::default(), Arc::<Notify>::default());
     let (is_gone, is_done) = (Arc::clone(&gone), Arc::clone(&done));
     let chatty = Tool::new("chatty", "Reports", move |cx: RequestContext| {
@@ -150,7 +150,7 @@ async fn a_handler_whose_client_has_gone_waits_for_no_reader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_when_its_session_ends_may_finish() {
+async fn running_call_may_finish_after_session_delete() {
     let slow = || async {
         sleep(Duration::from_secs(1)).await;
         "done"
@@ -168,7 +168,7 @@ async fn what_runs_when_its_session_ends_may_finish() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_opens_while_its_endpoint_closes_ends_with_it() {
+async fn session_opened_while_endpoint_closes_ends_with_it() {
     let slowly = async |request: Request, next: Next| {
         sleep(Duration::from_secs(1)).await;
         next.run(request).await
@@ -187,7 +187,7 @@ async fn a_session_that_opens_while_its_endpoint_closes_ends_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_outlives_its_call_does_not_wait_for_room_on_its_stream() {
+async fn handler_outliving_its_call_ignores_stream_backpressure() {
     let done = Arc::new(Notify::new());
     let late = Arc::clone(&done);
     let chatty = move |cx: RequestContext| {
@@ -237,7 +237,7 @@ pub(crate) fn call_steps(id: i64) -> Value {
 }
 
 #[tokio::test]
-async fn a_session_answers_its_calls_and_ends_with_delete() {
+async fn session_answers_calls_and_ends_with_delete() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
     assert_eq!(session.id.len(), 32, "128 bits");
@@ -254,7 +254,7 @@ async fn a_session_answers_its_calls_and_ends_with_delete() {
 }
 
 #[tokio::test]
-async fn the_refusal_of_a_request_without_a_session_names_initialize() {
+async fn missing_session_error_mentions_initialize() {
     let endpoint = endpoint(&calculator());
     let message = request(3, "tools/list", json!({}));
     let response = send(&endpoint, builder("POST"), message.to_string()).await;
@@ -270,7 +270,7 @@ async fn the_refusal_of_a_request_without_a_session_names_initialize() {
 }
 
 #[tokio::test]
-async fn messages_of_a_request_are_on_its_stream_with_ids() {
+async fn request_messages_are_on_its_stream_with_ids() {
     let release = Arc::new(Notify::new());
     let session = Session::open(&endpoint(&calculator().tool(steps(&release)))).await;
     let mut events = Events::of(session.post(&call_steps(5)).await);
@@ -291,7 +291,7 @@ async fn messages_of_a_request_are_on_its_stream_with_ids() {
 }
 
 #[tokio::test]
-async fn e4_a_stream_that_broke_is_resumed_where_it_broke() {
+async fn broken_stream_resumes_where_it_broke() {
     let release = Arc::new(Notify::new());
     let session = Session::open(&endpoint(&calculator().tool(steps(&release)))).await;
     let mut events = Events::of(session.post(&call_steps(5)).await);
@@ -311,8 +311,9 @@ async fn e4_a_stream_that_broke_is_resumed_where_it_broke() {
     assert_eq!(again[1].data["id"], 5);
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_an_event_id_of_another_session_leads_nowhere() {
+async fn foreign_event_id_resumes_nothing() {
     for mount in mounts!() {
         let release = Arc::new(Notify::new());
         let endpoint = mount
@@ -333,8 +334,9 @@ async fn attack_4_an_event_id_of_another_session_leads_nowhere() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_session_is_found_only_by_its_owner() {
+async fn session_is_found_only_by_its_owner() {
     for mount in mounts!() {
         let endpoint = mount.serve(&endpoint(&calculator())).await;
         let open = builder("POST").extension(Principal::new("ann"));
@@ -356,8 +358,9 @@ async fn attack_4_a_session_is_found_only_by_its_owner() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_second_get_never_steals_the_stream() {
+async fn second_get_does_not_steal_the_stream() {
     for mount in mounts!() {
         let server = calculator();
         let session = Session::open(&mount.serve(&endpoint(&server)).await).await;
@@ -376,7 +379,7 @@ async fn attack_4_a_second_get_never_steals_the_stream() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_cancels_nothing() {
+async fn disconnecting_client_cancels_nothing() {
     let release = Arc::new(Notify::new());
     let done = Arc::new(Notify::new());
     let notify = (Arc::clone(&release), Arc::clone(&done));
@@ -397,7 +400,7 @@ async fn a_client_that_goes_away_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn a_handler_that_ends_its_stream_is_asked_again_later() {
+async fn stream_closed_by_its_handler_is_resumed_later() {
     let release = Arc::new(Notify::new());
     let held = Arc::clone(&release);
     let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
@@ -427,7 +430,7 @@ async fn a_handler_that_ends_its_stream_is_asked_again_later() {
 }
 
 #[tokio::test]
-async fn the_server_asks_on_the_stream_of_the_call() {
+async fn server_asks_on_the_calls_stream() {
     #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
     struct Name {
         name: String,
@@ -452,7 +455,7 @@ async fn the_server_asks_on_the_stream_of_the_call() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_as_a_whole() {
+async fn batch_is_answered_as_a_whole() {
     let session = Session::open_in(&endpoint(&calculator()), "2025-03-26", json!({})).await;
     let batch = json!([request(1, "ping", json!({})), request(2, "ping", json!({}))]);
     let answer = json(session.post(&batch).await).await;
@@ -462,7 +465,7 @@ async fn a_batch_is_answered_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
+async fn idle_session_expires_unless_a_stream_is_open() {
     let server = calculator();
     let limits = Limits::default().http(|http| http.session_idle(Duration::from_secs(60)));
     let endpoint = endpoint(&server).limits(limits);
@@ -478,7 +481,7 @@ async fn w13_an_idle_session_ends_but_not_while_a_stream_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_session_ends_when_it_was_idle_for_long_enough_whatever_the_others_do() {
+async fn each_session_expires_by_its_own_idle_time() {
     let server = calculator();
     let limits = Limits::default().http(|http| http.session_idle(Duration::from_secs(64)));
     let endpoint = endpoint(&server).limits(limits);
@@ -505,7 +508,7 @@ async fn each_session_ends_when_it_was_idle_for_long_enough_whatever_the_others_
 }
 
 #[tokio::test]
-async fn a_session_that_its_handler_closes_ends() {
+async fn session_closed_by_its_handler_ends() {
     let tool = Tool::new("bye", "End the session", |cx: RequestContext| async move {
         let _ = cx.server_session().unwrap().close().await;
         "bye"
@@ -522,7 +525,7 @@ async fn a_session_that_its_handler_closes_ends() {
 }
 
 #[tokio::test]
-async fn w15_there_are_no_more_sessions_than_the_limit() {
+async fn legacy_sessions_are_limited() {
     let limits = Limits::default().http(|http| http.max_sessions(1));
     let endpoint = endpoint(&calculator()).limits(limits);
     let session = Session::open(&endpoint).await;
@@ -540,7 +543,7 @@ async fn w15_there_are_no_more_sessions_than_the_limit() {
 }
 
 #[tokio::test]
-async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_running_requests_finish() {
+async fn closing_endpoint_ends_sessions_after_running_requests() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let session = Session::open(&endpoint(&server)).await;
@@ -561,7 +564,7 @@ async fn e2_closing_the_endpoint_ends_its_sessions_and_lets_running_requests_fin
 }
 
 #[tokio::test]
-async fn what_sessions_watch_counts_in_the_budget_of_the_endpoint() {
+async fn session_watches_count_toward_the_endpoint_budget() {
     const LENGTH: usize = 100_000;
     let limits = Limits::default().http(|http| http.max_bytes(10 * LENGTH));
     let server = Server::new("files", "1.0.0").resource(Resource::text("file:///a", "a", ""));

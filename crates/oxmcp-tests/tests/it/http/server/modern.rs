@@ -38,7 +38,7 @@ fn slow(release: &Arc<Notify>) -> Tool {
 }
 
 #[tokio::test]
-async fn a_call_is_answered_as_json() {
+async fn call_is_answered_as_json() {
     let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
     let response = call_modern(&endpoint(&calculator()), "tools/call", params).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -48,7 +48,7 @@ async fn a_call_is_answered_as_json() {
 }
 
 #[tokio::test]
-async fn a_handler_gets_a_task_only_where_others_could_wait_for_it() {
+async fn handler_gets_a_task_only_on_shared_connections() {
     let tool = |name: &str| {
         Tool::new(name, "Say whether it has a task", || async {
             tokio::task::try_id().is_some().to_string()
@@ -74,7 +74,7 @@ async fn a_handler_gets_a_task_only_where_others_could_wait_for_it() {
 }
 
 #[tokio::test]
-async fn a_notification_before_the_answer_makes_it_a_stream() {
+async fn notification_before_the_answer_makes_a_stream() {
     let release = Arc::new(Notify::new());
     let endpoint = endpoint(&calculator().tool(slow(&release)));
     let mut message = modern(7, "tools/call", json!({"name": "slow", "arguments": {}}));
@@ -96,7 +96,7 @@ async fn a_notification_before_the_answer_makes_it_a_stream() {
 }
 
 #[tokio::test]
-async fn w8_a_client_that_goes_away_cancels_its_request() {
+async fn disconnecting_client_cancels_its_request() {
     let (seen, stopped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let notify = (Arc::clone(&seen), Arc::clone(&stopped));
     let tool = Tool::new("wait", "Wait for ever", move |cx: RequestContext| {
@@ -117,7 +117,7 @@ async fn w8_a_client_that_goes_away_cancels_its_request() {
 }
 
 #[tokio::test]
-async fn a_listen_is_acknowledged_and_notified_of_changes_from_another_connection() {
+async fn listen_is_acknowledged_and_notified_across_connections() {
     let server = calculator();
     let endpoint = endpoint(&server);
     let params = json!({"notifications": {"toolsListChanged": true}});
@@ -132,7 +132,7 @@ async fn a_listen_is_acknowledged_and_notified_of_changes_from_another_connectio
 }
 
 #[tokio::test]
-async fn what_subscriptions_keep_counts_in_the_budget_of_the_endpoint() {
+async fn subscription_memory_counts_toward_the_endpoint_budget() {
     const LENGTH: usize = 100_000;
     let limits = Limits::default().http(|http| http.max_bytes(10 * LENGTH));
     let endpoint = endpoint(&calculator()).limits(limits);
@@ -159,7 +159,7 @@ async fn what_subscriptions_keep_counts_in_the_budget_of_the_endpoint() {
 }
 
 #[tokio::test]
-async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
+async fn closing_endpoint_ends_subscriptions_with_their_result() {
     let endpoint = endpoint(&calculator());
     let params = json!({"notifications": {"toolsListChanged": true}});
     let mut events = Events::of(call_modern(&endpoint, "subscriptions/listen", params).await);
@@ -173,7 +173,7 @@ async fn e2_closing_the_endpoint_ends_its_subscriptions_with_their_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e2_requests_still_running_when_the_endpoint_closes_are_cancelled_in_time() {
+async fn closing_endpoint_cancels_stuck_requests_in_time() {
     let stopped = Arc::new(Notify::new());
     let stops = Arc::clone(&stopped);
     let stuck = Tool::new("stuck", "Wait for the end", move |cx: RequestContext| {
@@ -211,7 +211,7 @@ async fn e2_requests_still_running_when_the_endpoint_closes_are_cancelled_in_tim
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_comes_while_the_endpoint_closes_is_served() {
+async fn body_arriving_while_endpoint_closes_is_served() {
     let endpoint = endpoint(&calculator());
     let message = modern(1, "tools/list", json!({}));
     let text = message.to_string();
@@ -226,7 +226,7 @@ async fn a_body_that_comes_while_the_endpoint_closes_is_served() {
 }
 
 #[tokio::test]
-async fn only_requests_that_reach_no_handler_have_an_error_status() {
+async fn only_undispatched_requests_have_an_error_status() {
     let refuse = |code: ErrorCode| {
         move || async move { Err::<String, _>(ToolError::from(oxmcp::Error::protocol(code, "no"))) }
     };
@@ -259,7 +259,7 @@ async fn only_requests_that_reach_no_handler_have_an_error_status() {
 }
 
 #[tokio::test]
-async fn d4_handlers_see_the_request_and_the_extensions_of_middleware() {
+async fn handlers_see_the_request_and_middleware_extensions() {
     let tool = Tool::new("whoami", "Say who calls", |cx: RequestContext| async move {
         let request = cx.http_request().unwrap();
         let principal = request.extensions.get::<Principal>().unwrap();
@@ -273,7 +273,7 @@ async fn d4_handlers_see_the_request_and_the_extensions_of_middleware() {
 }
 
 #[tokio::test]
-async fn the_hook_of_a_subscription_sees_the_request_too() {
+async fn subscription_hook_sees_the_request() {
     let server = calculator()
         .resource(Resource::text("app://status", "status", "fine"))
         .on_subscribe(
@@ -301,7 +301,7 @@ async fn the_hook_of_a_subscription_sees_the_request_too() {
 }
 
 #[tokio::test]
-async fn d1_the_callback_chooses_the_server_by_the_request() {
+async fn callback_chooses_the_server_by_request() {
     let endpoint = StreamableHttp::new(|request| {
         let tenant = request.headers.get("x-tenant")?.to_str().ok()?;
         Some(Server::new(tenant, "1").tool(crate::support::add()))
@@ -316,7 +316,7 @@ async fn d1_the_callback_chooses_the_server_by_the_request() {
 }
 
 #[tokio::test]
-async fn a_callback_that_panics_fails_its_request_alone() {
+async fn panicking_callback_fails_only_its_request() {
     let endpoint = StreamableHttp::new(|request| -> Server {
         panic!("there is no server for {}", request.uri);
     });

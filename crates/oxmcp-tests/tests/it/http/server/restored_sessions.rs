@@ -38,7 +38,7 @@ async fn ping(session: &Session<impl Target>) -> StatusCode {
 }
 
 #[tokio::test]
-async fn a_session_is_not_reported_gone_while_its_store_fails() {
+async fn session_is_not_reported_gone_while_store_fails() {
     let sessions = SharedSessions::default();
     let node = || endpoint(&calculator()).session_store(sessions.clone());
     let moved = Session::open(&node()).await.at(&node());
@@ -57,7 +57,7 @@ async fn a_session_is_not_reported_gone_while_its_store_fails() {
 }
 
 #[tokio::test]
-async fn a_session_is_not_reported_gone_where_the_quota_is_full() {
+async fn session_is_not_reported_gone_at_quota() {
     let sessions = SharedSessions::default();
     let node = || {
         let limits = Limits::default().http(|http| http.max_sessions(1));
@@ -76,7 +76,7 @@ async fn a_session_is_not_reported_gone_where_the_quota_is_full() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_refused_here_is_not_restored() {
+async fn session_refused_by_this_node_is_not_restored() {
     let sessions = SharedSessions::default();
     let refuse = middleware::from_fn(|request: Request, next: Next| async move {
         let opens = request.method() == "initialize";
@@ -96,7 +96,7 @@ async fn a_session_that_is_refused_here_is_not_restored() {
 }
 
 #[tokio::test]
-async fn a_session_whose_server_is_not_served_here_is_refused() {
+async fn session_of_an_unserved_server_is_refused() {
     let sessions = SharedSessions::default();
     let node = endpoint(&calculator()).session_store(sessions.clone());
     let session = Session::open(&node).await;
@@ -104,8 +104,9 @@ async fn a_session_whose_server_is_not_served_here_is_refused() {
     assert_eq!(ping(&session.at(&nothing)).await, StatusCode::BAD_REQUEST);
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_store_is_asked_for_nothing_but_ids_as_they_are_made() {
+async fn store_is_queried_only_with_well_formed_ids() {
     for mount in mounts!() {
         let sessions = SharedSessions::default();
         let node = mount
@@ -174,7 +175,7 @@ fn watching(agreeing: usize, watched: &Arc<Watched>) -> Server {
 }
 
 #[tokio::test]
-async fn the_watches_of_a_session_that_was_not_restored_end() {
+async fn watches_of_unrestored_session_end() {
     let sessions = SharedSessions::default();
     let node = |server: &Server| endpoint(server).session_store(sessions.clone());
     let session = Session::open(&node(&watching(2, &Arc::default()))).await;
@@ -199,7 +200,7 @@ async fn the_watches_of_a_session_that_was_not_restored_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_initialize_is_cancelled_where_the_client_goes_away() {
+async fn initialize_is_cancelled_when_the_client_disconnects() {
     /// Notifies when its holder is dropped.
     struct Held(Arc<Notify>);
 

@@ -78,8 +78,9 @@ async fn come_again<T: Target>(endpoint: &T, release: &Notify, times: usize) {
     is_all(&Events::of(held).rest().await);
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_readers_that_come_again_without_reading_pile_up_nothing() {
+async fn repeatedly_resuming_nonreaders_use_bounded_memory() {
     let release = Arc::new(Notify::new());
     let endpoint = || endpoint(&calculator().tool(burst(&release)));
     come_again(&endpoint(), &release, 5000).await;
@@ -102,7 +103,7 @@ fn some(release: &Arc<Notify>) -> Tool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_comes_again_has_all_the_time_to_read_once_more() {
+async fn resuming_client_gets_the_full_read_time_again() {
     let release = Arc::new(Notify::new());
     // Three silences of 15 seconds in which nothing is read exceed the limit.
     let limits = Limits::default().http(|http| http.stall(Duration::from_secs(40)));
@@ -120,7 +121,7 @@ async fn a_client_that_comes_again_has_all_the_time_to_read_once_more() {
 }
 
 #[tokio::test]
-async fn a_client_that_resumes_twice_gets_each_event_once() {
+async fn client_resuming_twice_gets_each_event_once() {
     let release = Arc::new(Notify::new());
     let session = Session::open(&endpoint(&calculator().tool(burst(&release)))).await;
     let mut events = Events::of(session.post(&call("burst")).await);
@@ -140,7 +141,7 @@ async fn a_client_that_resumes_twice_gets_each_event_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_resumes_while_the_stream_is_ending_stays_connected() {
+async fn client_resuming_while_stream_ends_stays_connected() {
     let (release, parted) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let notify = (Arc::clone(&release), Arc::clone(&parted));
     let tool = Tool::new("poll", "Answer later", move |cx: RequestContext| {
@@ -186,7 +187,7 @@ async fn away_before_the_answer(release: &Arc<Notify>, events: &SharedEvents) ->
 }
 
 #[tokio::test]
-async fn a_client_that_resumes_while_the_answer_is_stored_gets_it() {
+async fn client_resuming_while_answer_is_stored_gets_it() {
     let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
     let (session, seen) = away_before_the_answer(&release, &events).await;
     events.pause.at(Act::Append);
@@ -200,7 +201,7 @@ async fn a_client_that_resumes_while_the_answer_is_stored_gets_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_resumes_just_before_the_answer_gets_it() {
+async fn client_resuming_just_before_answer_gets_it() {
     let (release, events) = (Arc::new(Notify::new()), SharedEvents::default());
     let (session, seen) = away_before_the_answer(&release, &events).await;
     events.pause.at(Act::After);
@@ -217,7 +218,7 @@ async fn a_client_that_resumes_just_before_the_answer_gets_it() {
 }
 
 #[tokio::test]
-async fn a_session_has_one_get_stream_however_often_it_is_opened() {
+async fn session_has_a_single_get_stream() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
     for number in 0..3 {
@@ -235,7 +236,7 @@ async fn a_session_has_one_get_stream_however_often_it_is_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_an_event_yet_resumes_before_its_loss_is_noticed() {
+async fn client_without_events_resumes_before_loss_is_noticed() {
     let server = calculator();
     let session = Session::open(&endpoint(&server)).await;
     // The network is gone, but the server's end of the connection still exists.
@@ -275,7 +276,7 @@ async fn old_revisions_get_no_events_without_data() {
 }
 
 #[tokio::test]
-async fn a_session_that_has_ended_leaves_no_events_behind() {
+async fn ended_session_leaves_no_events() {
     let (release, store) = (Arc::new(Notify::new()), SharedEvents::default());
     let server = calculator().tool(burst(&release));
     let session = Session::open(&endpoint(&server).event_store(store.clone())).await;

@@ -63,7 +63,7 @@ async fn kept(sessions: &SharedSessions, session: &Session) -> (Value, usize) {
 }
 
 #[tokio::test]
-async fn a_record_keeps_no_more_of_initialize_than_its_session() {
+async fn session_record_stores_a_bounded_initialize() {
     let (server, sessions) = (calculator(), SharedSessions::default());
     let first = endpoint(&server).session_store(sessions.clone());
     let mut opening = initialize(LEGACY, json!({"elicitation": {"url": {}}}));
@@ -86,7 +86,7 @@ async fn a_record_keeps_no_more_of_initialize_than_its_session() {
 }
 
 #[tokio::test]
-async fn requests_that_end_after_delete_bring_no_session_back() {
+async fn requests_ending_after_delete_do_not_restore_session() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true);
     let endpoint = endpoint(&server).session_store(sessions.clone());
@@ -104,7 +104,7 @@ async fn requests_that_end_after_delete_bring_no_session_back() {
 }
 
 #[tokio::test]
-async fn a_write_while_a_session_ends_does_not_bring_it_back() {
+async fn write_during_session_end_does_not_restore_it() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
@@ -145,7 +145,7 @@ async fn changes_of_a_session_are_stored_in_order() {
 }
 
 #[tokio::test]
-async fn a_session_whose_id_one_of_another_node_has_leaves_the_record_of_that_alone() {
+async fn session_id_collision_keeps_the_other_nodes_record() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let node = || {
@@ -162,7 +162,7 @@ async fn a_session_whose_id_one_of_another_node_has_leaves_the_record_of_that_al
 }
 
 #[tokio::test]
-async fn changes_of_a_session_are_stored_though_the_client_goes_away() {
+async fn session_changes_are_stored_after_client_disconnects() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true).logging();
     let session = Session::open(&endpoint(&server).session_store(sessions.clone())).await;
@@ -210,7 +210,7 @@ async fn changes_while_a_batch_is_streamed_are_stored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_cancelled_by_shutdown_take_nothing_from_the_record() {
+async fn requests_cancelled_by_shutdown_stay_in_the_record() {
     let (release, sessions) = (Arc::new(Notify::new()), SharedSessions::default());
     let server = slowly(&release, true).tool(steps(&Arc::default()));
     let endpoint = endpoint(&server).session_store(sessions.clone());
@@ -226,7 +226,7 @@ async fn requests_cancelled_by_shutdown_take_nothing_from_the_record() {
 }
 
 #[tokio::test]
-async fn a_session_that_continues_at_another_node_keeps_its_age() {
+async fn session_keeps_its_age_at_another_node() {
     let sessions = SharedSessions::default();
     let server = calculator().logging().tool(idle("idle"));
     let node = || endpoint(&server).session_store(sessions.clone());
@@ -242,7 +242,7 @@ async fn a_session_that_continues_at_another_node_keeps_its_age() {
 }
 
 #[tokio::test]
-async fn a_store_that_panics_delays_no_request() {
+async fn panicking_store_delays_no_request() {
     struct Panics;
 
     impl SessionStore for Panics {
@@ -280,7 +280,7 @@ async fn a_store_that_panics_delays_no_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
+async fn unresponsive_store_delays_requests_by_bounded_time() {
     struct Stuck;
 
     impl SessionStore for Stuck {
@@ -328,7 +328,7 @@ async fn a_store_that_never_answers_delays_requests_for_a_bounded_time() {
 
 /// It would be unknown to all other nodes.
 #[tokio::test]
-async fn a_session_that_cannot_be_stored_is_refused() {
+async fn unstorable_session_is_refused() {
     let sessions = SharedSessions::default();
     let server = calculator();
     let endpoint = endpoint(&server).session_store(sessions.clone());
@@ -345,7 +345,7 @@ async fn a_session_that_cannot_be_stored_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_setting_is_stored_once_the_store_is_available_again() {
+async fn setting_is_stored_once_store_is_available_again() {
     let sessions = SharedSessions::default();
     let server = calculator().logging();
     let endpoint = endpoint(&server).session_store(sessions.clone());
@@ -361,7 +361,7 @@ async fn a_setting_is_stored_once_the_store_is_available_again() {
 }
 
 #[tokio::test]
-async fn an_evicted_session_may_outlive_the_one_that_replaced_it() {
+async fn evicted_session_may_outlive_its_replacement() {
     let sessions = SharedSessions::default();
     let limits = Limits::default().http(|http| http.max_sessions(1));
     let endpoint = endpoint(&calculator()).session_store(sessions.clone());

@@ -44,7 +44,7 @@ fn call_stuck() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_cut_with_its_session_is_answered() {
+async fn call_cut_with_its_session_is_answered() {
     for wait in [Duration::from_secs(1), LATER] {
         let session = Session::open(&endpoint(&stuck())).await;
         let ended = async {
@@ -69,7 +69,7 @@ async fn a_call_that_is_cut_with_its_session_is_answered() {
 
 /// The first poll of the call's handler lasts until the session has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
+async fn call_beginning_while_session_ends_is_answered() {
     let (begins, begun) = mpsc::channel();
     let (end, ended) = mpsc::channel();
     let ended = Mutex::new(ended);
@@ -96,7 +96,7 @@ async fn a_call_that_begins_while_its_session_is_cut_is_answered() {
 }
 
 #[tokio::test]
-async fn streams_end_with_the_time_after_which_to_come_back() {
+async fn streams_end_with_a_retry_delay() {
     let endpoint = endpoint(&calculator());
     let session = Session::open(&endpoint).await;
     let filter = json!({"notifications": {"toolsListChanged": true}});
@@ -113,7 +113,7 @@ async fn streams_end_with_the_time_after_which_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_may_wait_without_limit_for_running_requests() {
+async fn endpoint_may_wait_indefinitely_for_running_requests() {
     let limits = Limits::default().drain(Duration::MAX);
     let endpoint = StreamableHttp::from(calculator().limits(limits.clone())).limits(limits);
     Session::open(&endpoint).await;
@@ -152,8 +152,9 @@ impl SessionStore for Slow {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
+async fn session_evictions_are_limited_by_cleanup_time() {
     for mount in mounts!() {
         let server = calculator();
         let limits = Limits::default().http(|http| http.max_sessions(3));
@@ -175,7 +176,7 @@ async fn attack_7_no_more_sessions_give_way_than_there_is_time_to_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_in_which_something_is_open_is_not_idle_however_short_that_is() {
+async fn session_with_open_stream_is_never_idle() {
     let endpoint =
         endpoint(&stuck()).limits(Limits::default().http(|http| http.session_idle(Duration::ZERO)));
     let opened = initialize(LEGACY, json!({})).to_string();

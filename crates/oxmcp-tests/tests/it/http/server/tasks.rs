@@ -111,7 +111,7 @@ async fn ask_modern(
 }
 
 #[tokio::test(start_paused = true)]
-async fn header_of_a_task_may_be_missing_and_must_not_differ() {
+async fn task_header_is_optional_but_must_match() {
     for is_strict in [false, true] {
         let (_open, gate) = watch::channel(false);
         let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
@@ -193,7 +193,7 @@ async fn status(endpoint: &impl Target, id: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_that_closes_hands_its_tasks_over() {
+async fn closing_endpoint_hands_over_its_tasks() {
     // The store outlives the process, or not.
     for outlives in [true, false] {
         let store = Arc::new(MemoryTaskStore::new());
@@ -221,7 +221,7 @@ async fn an_endpoint_that_closes_hands_its_tasks_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_pushed_by_other_nodes_than_its_own() {
+async fn task_is_pushed_by_other_nodes() {
     let (store, bus) = (Arc::new(MemoryTaskStore::new()), Arc::new(MemoryBus::new()));
     let (open, gate) = watch::channel(false);
     let node = || {
@@ -245,7 +245,7 @@ async fn a_task_is_pushed_by_other_nodes_than_its_own() {
 }
 
 #[tokio::test]
-async fn a_task_is_its_owners_in_each_method_of_each_era() {
+async fn task_belongs_to_its_owner_in_every_method() {
     let endpoint = StreamableHttp::from(office(&Tasks::in_memory()));
     let callers = [None, Some("ann"), Some("bob"), Some("")];
     let mut tasks = Vec::new();
@@ -357,7 +357,7 @@ async fn until_answer(events: &mut Events) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_question_comes_on_the_stream_of_the_request_for_the_result() {
+async fn question_arrives_on_the_tasks_result_stream() {
     for mount in [
         Mount::Http1,
         Mount::Http2,
@@ -407,7 +407,7 @@ async fn a_question_comes_on_the_stream_of_the_request_for_the_result() {
 }
 
 #[tokio::test]
-async fn a_task_is_asked_for_at_another_node_than_it_runs_at() {
+async fn task_is_polled_at_another_node() {
     let (events, sessions) = (SharedEvents::default(), SharedSessions::default());
     let store = Arc::new(MemoryTaskStore::new());
     let node = || {
@@ -445,7 +445,7 @@ async fn a_task_is_asked_for_at_another_node_than_it_runs_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_its_session_ends_the_wait_and_not_the_task() {
+async fn session_end_stops_the_wait_not_the_task() {
     let endpoint = StreamableHttp::from(office(&Tasks::in_memory()));
     let client = Client::open(&endpoint, None).await;
     let id = client.begin("wait").await;
@@ -468,7 +468,7 @@ async fn the_end_of_its_session_ends_the_wait_and_not_the_task() {
 }
 
 #[test]
-fn a_task_that_is_taken_over_runs_for_its_owner() {
+fn taken_over_task_runs_for_its_owner() {
     let store = Arc::new(MemoryTaskStore::new());
     let endpoint = |waits: bool| {
         let tool = Tool::new("who", "Say whose", move |cx: RequestContext| async move {

@@ -13,8 +13,9 @@ use crate::{
     support::{modern, text},
 };
 
+// Attack: DNS rebinding and cross-site requests from a web page.
 #[tokio::test]
-async fn attack_1_and_2_hosts_and_origins_are_checked_on_every_endpoint() {
+async fn hosts_and_origins_are_checked_on_every_endpoint() {
     for mount in mounts!() {
         let service = mount.serve(&service(calculator())).await;
         let client = Client::opened(&service).await;
@@ -41,8 +42,9 @@ async fn attack_1_and_2_hosts_and_origins_are_checked_on_every_endpoint() {
     }
 }
 
+// Attack: DNS rebinding and cross-site requests from a web page.
 #[tokio::test]
-async fn attack_1_and_2_hosts_and_origins_can_be_others() {
+async fn allowed_hosts_and_origins_are_configurable() {
     for mount in mounts!() {
         let unmounted = service(calculator())
             .allowed_hosts(["example.com"])
@@ -65,8 +67,9 @@ async fn attack_1_and_2_hosts_and_origins_can_be_others() {
     }
 }
 
+// Attack: cross-site requests from a web page.
 #[tokio::test]
-async fn attack_2_bodies_that_a_page_can_send_are_refused() {
+async fn bodies_a_web_page_can_send_are_refused() {
     for mount in mounts!() {
         let client = Client::opened(&mount.serve(&service(calculator())).await).await;
         for kind in ["text/plain", "application/x-www-form-urlencoded"] {
@@ -80,7 +83,7 @@ async fn attack_2_bodies_that_a_page_can_send_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_that_are_not_there_are_not_found() {
+async fn unknown_sessions_are_not_found() {
     let service = service(calculator());
     let post = async |uri: &str| status(&service, local_post(uri), "{}").await;
     assert_eq!(post("/sse").await, StatusCode::BAD_REQUEST);
@@ -99,8 +102,9 @@ async fn other_methods_are_not_allowed() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_body_that_is_too_long_is_refused_while_it_comes() {
+async fn oversized_body_is_refused_while_it_arrives() {
     for mount in mounts!() {
         let limits = Limits::default().http(|http| http.max_body_bytes(100));
         let service = mount.serve(&service(calculator()).limits(limits)).await;
@@ -124,8 +128,9 @@ async fn attack_7_a_body_that_is_too_long_is_refused_while_it_comes() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_body_that_does_not_come_is_not_waited_for() {
+async fn stalled_body_is_not_awaited() {
     for mount in mounts!() {
         let unmounted = service(calculator());
         let service = mount.serve(&unmounted).await;
@@ -147,8 +152,9 @@ async fn attack_7_a_body_that_does_not_come_is_not_waited_for() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_w15_there_are_no_more_sessions_than_the_limit() {
+async fn sessions_are_limited() {
     for mount in mounts!() {
         let limits = Limits::default().http(|http| http.max_sessions(2));
         let service = mount.serve(&service(calculator()).limits(limits)).await;
@@ -166,8 +172,9 @@ async fn attack_7_w15_there_are_no_more_sessions_than_the_limit() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test(start_paused = true)]
-async fn attack_7_a_client_that_does_not_read_is_not_read_from() {
+async fn reading_pauses_for_client_that_does_not_read() {
     const CALLS: i64 = 100;
     let long = Tool::new("long", "Say much", || async { "x".repeat(10_000) });
     let limits = Limits::default().max_unsent_bytes(30_000);
@@ -192,8 +199,9 @@ async fn attack_7_a_client_that_does_not_read_is_not_read_from() {
     }
 }
 
+// Attack: resource exhaustion.
 #[tokio::test]
-async fn attack_7_a_message_longer_than_the_servers_limit_is_answered_with_an_error() {
+async fn message_over_the_servers_limit_gets_an_error() {
     for mount in mounts!() {
         let limits = Limits::default().max_message_bytes(200);
         let mut client =
@@ -207,7 +215,7 @@ async fn attack_7_a_message_longer_than_the_servers_limit_is_answered_with_an_er
 }
 
 #[tokio::test]
-async fn modern_revisions_are_not_spoken_over_this_transport() {
+async fn modern_revisions_are_refused_over_2024_transport() {
     let service = service(calculator());
     let mut client = Client::opened(&service).await;
     for method in ["tools/list", "server/discover"] {

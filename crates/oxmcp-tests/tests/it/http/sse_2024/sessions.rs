@@ -21,7 +21,7 @@ use tokio::{
 use crate::{http::sse_2024::*, support::text};
 
 #[tokio::test(start_paused = true)]
-async fn d6_a_stream_begins_with_where_to_post_and_brings_the_answers() {
+async fn stream_begins_with_post_url_and_delivers_answers() {
     for revision in LEGACY {
         let mut client = Client::open(&service(calculator())).await;
         client.initialize(revision).await;
@@ -31,7 +31,7 @@ async fn d6_a_stream_begins_with_where_to_post_and_brings_the_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_the_stream_on_the_wire() {
+async fn stream_headers_and_events_follow_the_specification() {
     let service = service(calculator());
     let response = respond(&service, local("GET", "/sse"), "").await;
     let headers = response.headers().clone();
@@ -53,7 +53,7 @@ data: {"jsonrpc":"2.0","id":1,"result":{}}"#
 }
 
 #[tokio::test(start_paused = true)]
-async fn d5_the_uri_to_post_to_can_be_another() {
+async fn post_url_is_configurable() {
     let service = service(calculator()).messages("/messages");
     let mut client = Client::open(&service).await;
     assert!(client.endpoint.starts_with("/messages?sessionId="));
@@ -61,7 +61,7 @@ async fn d5_the_uri_to_post_to_can_be_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d1_the_callback_chooses_the_server_for_each_session() {
+async fn callback_chooses_the_server_per_session() {
     let asked = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&asked);
     let server = calculator();
@@ -84,7 +84,7 @@ async fn d1_the_callback_chooses_the_server_for_each_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_put_together_wrongly_opens_no_session() {
+async fn misconfigured_server_opens_no_session() {
     let wrong = calculator().tool(Tool::new("", "Has no name", || async {}));
     let service = service(wrong);
     let status = status(&service, local("GET", "/sse"), "").await;
@@ -92,8 +92,9 @@ async fn a_server_that_was_put_together_wrongly_opens_no_session() {
     assert!(format!("{service:?}").contains("sessions: 0"));
 }
 
+// Attack: a response that reaches another client.
 #[tokio::test]
-async fn attack_3_answers_go_home_whatever_the_ids() {
+async fn answers_reach_their_client_whatever_the_ids() {
     for mount in mounts!() {
         let service = mount.serve(&service(calculator())).await;
         let clients = join_all((0..20).map(|_| Client::opened(&service))).await;
@@ -115,8 +116,9 @@ async fn attack_3_answers_go_home_whatever_the_ids() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_session_belongs_to_the_principal_that_opened_it() {
+async fn session_belongs_to_the_principal_that_opened_it() {
     for mount in mounts!() {
         let service = mount.serve(&service(calculator())).await;
         let of = |request: Builder, name: Option<&str>| match name {
@@ -141,7 +143,7 @@ async fn attack_4_a_session_belongs_to_the_principal_that_opened_it() {
 
 /// The server's request comes over the stream of the client, and the answer by POST.
 #[tokio::test(start_paused = true)]
-async fn the_server_can_ask() {
+async fn server_can_ask_the_client() {
     let asks = Tool::new("asks", "Ping the client", |cx: RequestContext| async move {
         cx.server_session().unwrap().ping().await.unwrap();
         "it lives"
@@ -164,7 +166,7 @@ async fn changes_are_notified_on_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w16_a_stream_that_is_silent_shows_that_it_is_alive() {
+async fn silent_stream_sends_keep_alives() {
     let mut client = Client::opened(&service(calculator())).await;
     for _ in 0..3 {
         let start = tokio::time::Instant::now();
@@ -174,8 +176,9 @@ async fn w16_a_stream_that_is_silent_shows_that_it_is_alive() {
     assert_eq!(client.ask(ping(1)).await["id"], 1);
 }
 
+// Attack: malformed input that ends a process.
 #[tokio::test]
-async fn attack_5_invalid_messages_are_answered_and_the_session_lives() {
+async fn invalid_messages_are_answered_and_session_survives() {
     for mount in mounts!() {
         let mut client = Client::opened(&mount.serve(&service(calculator())).await).await;
         for (body, code) in [("{}\n{}", -32700), ("{", -32700), ("{}", -32600)] {
@@ -205,7 +208,7 @@ async fn connected() -> (oxmcp::ServerSession, SseInbox, ResponseBody) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_a_session_is_a_transport_an_inbox_and_a_response() {
+async fn session_consists_of_transport_inbox_and_response() {
     let (session, inbox, mut body) = connected().await;
     let first = next(&mut body).await.unwrap();
     assert_eq!(first, "event: endpoint\ndata: /messages/7\n\n");
@@ -218,7 +221,7 @@ async fn d6_a_session_is_a_transport_an_inbox_and_a_response() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_dropping_the_stream_ends_the_session() {
+async fn dropped_stream_ends_the_session() {
     let (session, inbox, body) = connected().await;
     drop(body);
     session.wait().await.unwrap();
@@ -226,7 +229,7 @@ async fn d6_dropping_the_stream_ends_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_dropping_the_inbox_ends_the_session_once_all_is_answered() {
+async fn dropped_inbox_ends_session_after_pending_answers() {
     let (session, inbox, mut body) = connected().await;
     inbox.post(ping(1).to_string()).await.unwrap();
     drop(inbox);
@@ -237,7 +240,7 @@ async fn d6_dropping_the_inbox_ends_the_session_once_all_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_a_session_that_is_never_connected_expires() {
+async fn never_connected_session_expires() {
     let (transport, inbox, response) = SseTransport::open("/messages/7");
     drop(transport);
     let mut body = response.into_body();
@@ -247,14 +250,17 @@ async fn d6_a_session_that_is_never_connected_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d6_messages_posted_before_the_client_went_are_taken() {
+async fn messages_posted_before_disconnect_are_handled() {
     let (transport, inbox, response) = SseTransport::open("/messages/7");
     inbox.post(ping(1).to_string()).await.unwrap();
     drop(response);
     let session = calculator().connect(transport).await.unwrap();
     // The answer has no recipient.
     let error = session.wait().await.unwrap_err();
-    assert!(error.message().contains("closed its stream"), "{error}");
+    assert!(
+        error.message().contains("closed its event stream"),
+        "{error}"
+    );
 }
 
 /// Reads until `text` has come.
@@ -268,7 +274,7 @@ async fn read_until(stream: &mut TcpStream, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn d3_an_address_is_served_until_it_is_closed() {
+async fn address_is_served_until_it_is_closed() {
     let serving = service(calculator()).serve("127.0.0.1:0").await.unwrap();
     let address = serving.local_addr();
     let mut get = TcpStream::connect(address).await.unwrap();

@@ -19,7 +19,7 @@ fn slow() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_closes_its_stream_ends_its_session() {
+async fn client_closing_its_stream_ends_its_session() {
     let server = calculator();
     let service = service(server.clone());
     let client = Client::opened(&service).await;
@@ -34,7 +34,7 @@ async fn a_client_that_closes_its_stream_ends_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_of_a_client_that_has_gone_may_finish_within_the_drain() {
+async fn requests_of_vanished_client_may_finish_within_drain() {
     let server = slow();
     let service = service(server.clone());
     let client = Client::opened(&service).await;
@@ -49,7 +49,7 @@ async fn requests_of_a_client_that_has_gone_may_finish_within_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d3_close_lets_running_requests_finish_and_ends_the_streams() {
+async fn close_lets_running_requests_finish_and_ends_streams() {
     let service = service(slow());
     let mut busy = Client::opened(&service).await;
     let mut idle = Client::opened(&service).await;
@@ -75,7 +75,7 @@ async fn d3_close_lets_running_requests_finish_and_ends_the_streams() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d3_close_is_bounded_though_handlers_run_and_clients_do_not_read() {
+async fn close_is_bounded_despite_running_handlers() {
     let service = service(slow());
     let busy = Client::opened(&service).await;
     busy.post(&call(1, "slow", &json!({"seconds": 1_000_000})))
@@ -91,7 +91,7 @@ async fn d3_close_is_bounded_though_handlers_run_and_clients_do_not_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_can_end_a_session() {
+async fn server_can_end_a_session() {
     let server = calculator();
     let service = service(server.clone());
     let mut client = Client::opened(&service).await;
@@ -102,7 +102,7 @@ async fn a_server_can_end_a_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_call_is_cancelled() {
+async fn cancelled_call_stops_its_handler() {
     let waits = Tool::new("waits", "Wait", |cx: RequestContext| async move {
         cx.cancelled().await;
     });

@@ -40,7 +40,7 @@ fn ordering() -> Server {
 }
 
 #[tokio::test]
-async fn answers_are_read_whatever_the_revision_makes_of_them() {
+async fn answers_are_read_in_every_revisions_form() {
     for revision in ASKING {
         let mut user = User::new(&ordering(), revision).await;
         let answer = user
@@ -58,7 +58,7 @@ async fn answers_are_read_whatever_the_revision_makes_of_them() {
 }
 
 #[tokio::test]
-async fn one_question_of_any_kind_is_put_and_its_answer_told() {
+async fn each_kind_of_question_receives_its_answer() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let form = ElicitSchema::new().required("name", StringSchema::default());
         let form = ElicitFormParams::new("Who?", form);
@@ -82,7 +82,7 @@ async fn one_question_of_any_kind_is_put_and_its_answer_told() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_fit_is_refused_with_the_expected_form() {
+async fn invalid_answer_is_refused_with_expected_form() {
     for revision in ASKING {
         for (content, told) in [
             (
@@ -107,7 +107,7 @@ async fn an_answer_that_does_not_fit_is_refused_with_the_expected_form() {
 }
 
 #[tokio::test]
-async fn forms_can_be_written_by_hand_and_users_sent_to_a_url() {
+async fn handwritten_forms_and_url_visits_are_supported() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let form = ElicitSchema::new().required("name", StringSchema::default());
         let filled = cx

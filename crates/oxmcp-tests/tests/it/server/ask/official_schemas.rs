@@ -35,7 +35,7 @@ async fn questions_fit_the_official_schemas() {
 }
 
 #[tokio::test]
-async fn two_rounds_on_the_wire() {
+async fn two_rounds_match_the_recorded_transcript() {
     let tool = Tool::new("greet", "", |cx: RequestContext| async move {
         let Name { name } = cx.ask("name", "Who are you?").await?;
         Ok::<_, ToolError>(format!("Hello, {name}!"))

@@ -16,7 +16,7 @@ use crate::server::ask::{ASKING, Confirm, Name, User, accept, ann, deleting};
 use crate::support::text;
 
 #[tokio::test]
-async fn one_handler_asks_in_every_revision_and_its_step_runs_once() {
+async fn asking_handler_runs_its_step_once_everywhere() {
     for revision in ASKING {
         let (server, counted, run) = deleting();
         let mut user = User::new(&server, revision).await;
@@ -46,11 +46,11 @@ async fn one_handler_asks_in_every_revision_and_its_step_runs_once() {
 }
 
 #[tokio::test]
-async fn a_declined_question_ends_the_handler_with_a_text_for_the_model() {
+async fn declined_question_ends_handler_with_text_for_model() {
     for revision in ASKING {
         for (action, said) in [
             ("decline", "and declined"),
-            ("cancel", "and gave no answer"),
+            ("cancel", "and did not answer"),
         ] {
             let (server, counted, _) = deleting();
             let mut user = User::new(&server, revision).await;
@@ -70,7 +70,7 @@ async fn a_declined_question_ends_the_handler_with_a_text_for_the_model() {
 }
 
 #[tokio::test]
-async fn declining_can_be_an_answer_like_any_other() {
+async fn declining_can_be_an_ordinary_answer() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let asked = cx.ask_or_declined::<Name>("name", "Who?").await?;
         let error = cx.ask::<Confirm>("sure", "Sure?").await.unwrap_err();
@@ -170,7 +170,7 @@ async fn all_at_once(
 }
 
 #[tokio::test]
-async fn questions_that_are_joined_go_in_one_round() {
+async fn joined_questions_are_asked_in_one_round() {
     for join in ["join", "try_join"] {
         let tool = Tool::new("t", "", move |cx: RequestContext| async move {
             let (name, sure) = (cx.ask::<Name>("n", "Who?"), cx.ask::<Confirm>("c", "Sure?"));
@@ -198,7 +198,7 @@ async fn questions_that_are_joined_go_in_one_round() {
 }
 
 #[tokio::test]
-async fn it_is_the_same_behind_middleware_and_on_a_task_of_its_own() {
+async fn questions_work_behind_middleware_and_in_spawned_tasks() {
     let pass = || from_fn(|request: Request, next: Next| async move { next.run(request).await });
     let (server, counted, _) = deleting();
     let own_task = Tool::new("own", "", |cx: RequestContext| async move {

@@ -79,7 +79,7 @@ async fn prompts_and_resources_ask_in_every_revision() {
 }
 
 #[tokio::test]
-async fn a_declined_question_fails_the_request() {
+async fn declined_question_fails_the_request() {
     let server = library();
     for revision in ASKING {
         for (method, params, ..) in kinds() {
@@ -94,7 +94,7 @@ async fn a_declined_question_fails_the_request() {
 }
 
 #[tokio::test]
-async fn a_question_that_a_client_cannot_answer_fails_the_request() {
+async fn unanswerable_question_fails_the_request() {
     let server = library();
     for revision in ASKING {
         let by_hand = [
@@ -116,7 +116,7 @@ async fn a_question_that_a_client_cannot_answer_fails_the_request() {
 }
 
 #[tokio::test]
-async fn a_state_of_one_kind_does_not_open_for_another() {
+async fn state_does_not_open_for_another_feature_kind() {
     let server = library();
     let mut user = User::new(&server, ASKING[2]).await;
     for (method, params, ..) in kinds() {
@@ -132,7 +132,7 @@ async fn a_state_of_one_kind_does_not_open_for_another() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_ask_by_hand() {
+async fn prompts_and_resources_can_return_questions() {
     let server = library();
     for revision in ASKING {
         for (method, params, place) in [

@@ -16,7 +16,7 @@ use crate::server::ask::{Name, User, deleting};
 use crate::support::text;
 
 #[tokio::test]
-async fn questions_that_a_client_cannot_answer_are_not_asked() {
+async fn unanswerable_questions_are_not_asked() {
     let (server, ..) = deleting();
     for revision in Revision::ALL {
         let mut user = User::able(&server, revision, json!({"roots": {}})).await;
@@ -46,7 +46,7 @@ async fn questions_that_a_client_cannot_answer_are_not_asked() {
 }
 
 #[tokio::test]
-async fn a_client_that_shows_urls_only_is_shown_no_form_and_the_other_way_round() {
+async fn form_and_url_capabilities_are_respected_separately() {
     let url = Tool::new("url", "", |cx: RequestContext| async move {
         let asked = cx.ask_url("u", "Log in", "https://example.com/").await;
         asked.unwrap_err().is_unsupported()
@@ -92,7 +92,7 @@ async fn invalid_questions_are_not_asked() {
     for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
         let mut user = User::new(&server, revision).await;
         for (tool, said) in [
-            ("url", "cannot be sent to"),
+            ("url", "cannot send the user to"),
             ("model", "Tool result missing"),
         ] {
             let answer = user.call_once(tool, json!({}), json!({})).await;
@@ -102,7 +102,7 @@ async fn invalid_questions_are_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_cancelled_with_its_request() {
+async fn question_is_cancelled_with_its_request() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, Revision::V2025_11_25).await;
     let question = user
@@ -120,7 +120,7 @@ async fn a_question_is_cancelled_with_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_without_an_answer_times_out() {
+async fn question_without_an_answer_times_out() {
     let (server, ..) = deleting();
     let server = server.ask_timeout(Duration::from_secs(7));
     let mut user = User::new(&server, Revision::V2025_06_18).await;
@@ -167,7 +167,7 @@ async fn nothing_is_asked_in_a_batch() {
 }
 
 #[tokio::test]
-async fn a_tool_can_make_a_protocol_error_of_a_missing_capability() {
+async fn missing_capability_can_become_a_protocol_error() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let asked = cx.ask::<Name>("n", "Who?").await.map(|it| it.name);
         asked.map_err(|error| {
@@ -182,7 +182,7 @@ async fn a_tool_can_make_a_protocol_error_of_a_missing_capability() {
 }
 
 #[tokio::test]
-async fn other_servers_context_is_asked_for_only_where_the_client_can_give_it() {
+async fn server_context_is_requested_only_where_supported() {
     let params = || {
         let mut params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
         params.include_context = Some(IncludeContext::AllServers);

@@ -37,7 +37,7 @@ async fn twice(cx: RequestContext) -> Result<Reply<String>, ToolError> {
 }
 
 #[tokio::test]
-async fn questions_that_a_handler_returns_are_asked_in_every_revision() {
+async fn returned_questions_are_asked_in_every_revision() {
     let server = Server::new("s", "1").tool(Tool::new("t", "", twice));
     for revision in ASKING {
         let mut user = User::new(&server, revision).await;
@@ -53,7 +53,7 @@ async fn questions_that_a_handler_returns_are_asked_in_every_revision() {
 }
 
 #[tokio::test]
-async fn the_state_of_such_a_handler_is_its_own() {
+async fn returned_state_is_passed_unsealed() {
     let server = Server::new("s", "1").tool(Tool::new("t", "", twice));
     let mut user = User::new(&server, Revision::LATEST).await;
     let answer = user
@@ -64,7 +64,7 @@ async fn the_state_of_such_a_handler_is_its_own() {
 }
 
 #[tokio::test]
-async fn a_dynamic_tool_can_forward_the_questions_of_another_server() {
+async fn dynamic_tool_can_forward_another_servers_questions() {
     let proxy = |cx: RequestContext, _arguments| async move {
         if cx.input_responses().is_empty() {
             let params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
@@ -94,7 +94,7 @@ async fn a_dynamic_tool_can_forward_the_questions_of_another_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_only_runs_again_is_slowed_down_and_bounded() {
+async fn endlessly_repeating_handler_is_slowed_and_bounded() {
     let again = || async {
         Reply::<String>::InputRequired(InputRequiredResult::new().with_request_state("s"))
     };
@@ -122,14 +122,14 @@ async fn a_handler_that_only_runs_again_is_slowed_down_and_bounded() {
             answer["error"]["message"]
                 .as_str()
                 .unwrap()
-                .contains("asks for nothing"),
+                .contains("asked for nothing"),
             "{answer}"
         );
     }
 }
 
 #[tokio::test]
-async fn the_two_ways_of_asking_do_not_mix() {
+async fn two_ways_of_asking_do_not_mix() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let error = cx.ask::<Name>("n", "Who?").await.err();
         Reply::Complete(error.map(|error| error.to_string()).unwrap_or_default())
@@ -139,7 +139,7 @@ async fn the_two_ways_of_asking_do_not_mix() {
         let mut user = User::new(&server, revision).await;
         let answer = user.call_once("t", json!({}), json!({})).await;
         assert!(
-            text(&answer).contains("asks by returning Reply::InputRequired"),
+            text(&answer).contains("asks by returning `Reply::InputRequired`"),
             "{answer}"
         );
     }

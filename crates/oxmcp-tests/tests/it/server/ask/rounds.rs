@@ -21,7 +21,7 @@ fn asked(answer: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn unanswered_questions_are_asked_again_and_unasked_answers_ignored() {
+async fn unanswered_questions_repeat_and_unrequested_answers_are_ignored() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, MODERN).await;
     let first = user
@@ -54,7 +54,7 @@ async fn unanswered_questions_are_asked_again_and_unasked_answers_ignored() {
 }
 
 #[tokio::test]
-async fn an_answer_without_a_state_counts() {
+async fn answer_without_a_state_counts() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, MODERN).await;
     let more = json!({"inputResponses": {"name": accept(json!({"name": "Ann"}))}});
@@ -65,7 +65,7 @@ async fn an_answer_without_a_state_counts() {
 }
 
 #[tokio::test]
-async fn responses_that_are_none_are_refused() {
+async fn malformed_responses_are_refused() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, MODERN).await;
     for (more, told) in [
@@ -75,11 +75,11 @@ async fn responses_that_are_none_are_refused() {
         ),
         (
             json!({"inputResponses": {"name": 12345}}),
-            "the answer to elicitation/create (\"name\")",
+            "invalid answer to elicitation/create (\"name\")",
         ),
         (
             json!({"inputResponses": {"name": {"action": "maybe"}}}),
-            "the answer to elicitation/create",
+            "invalid answer to elicitation/create",
         ),
         (
             json!({"requestState": 7}),
@@ -98,7 +98,7 @@ async fn responses_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_question_that_has_changed_is_asked_again() {
+async fn question_that_has_changed_is_asked_again() {
     let count = Arc::new(AtomicUsize::new(1));
     let tool = {
         let count = Arc::clone(&count);
@@ -143,7 +143,7 @@ async fn a_question_that_has_changed_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_handler_that_ignores_the_suspension_has_still_only_asked() {
+async fn handler_that_ignores_suspension_still_only_asks() {
     let done = Arc::new(AtomicUsize::new(0));
     let swallow = Tool::new("swallow", "", |cx: RequestContext| async move {
         let _ = cx.ask::<Name>("name", "Who?").await;
@@ -183,7 +183,7 @@ async fn a_handler_that_ignores_the_suspension_has_still_only_asked() {
 }
 
 #[tokio::test]
-async fn one_key_cannot_stand_for_two_questions_but_for_one_asked_twice() {
+async fn key_reuse_is_allowed_only_for_identical_questions() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let Name { name } = cx.ask("name", "Who?").await?;
         let Name { name: same } = cx.ask("name", "Who?").await?;
@@ -198,7 +198,7 @@ async fn one_key_cannot_stand_for_two_questions_but_for_one_asked_twice() {
             .call("t", json!({}), |_, _| accept(json!({"name": "Ann"})))
             .await;
         assert!(
-            text(&answer).contains("stands for two different questions"),
+            text(&answer).contains("two different questions use it"),
             "{answer}"
         );
         assert_eq!(user.asked.len(), 1);
@@ -251,7 +251,7 @@ async fn steps_are_remembered_within_one_run_too() {
 }
 
 #[tokio::test]
-async fn another_request_begins_with_nothing() {
+async fn new_request_starts_without_answers() {
     let (server, counted, _) = deleting();
     let mut user = User::new(&server, MODERN).await;
     let answer = user.call("delete", json!({"project": "x"}), ann).await;
@@ -262,7 +262,7 @@ async fn another_request_begins_with_nothing() {
 }
 
 #[tokio::test]
-async fn an_elicitation_id_does_not_change_a_question() {
+async fn elicitation_id_does_not_change_a_question() {
     let id = Arc::new(AtomicUsize::new(0));
     let tool = Tool::new("t", "", move |cx: RequestContext| {
         let id = id.fetch_add(1, Ordering::Relaxed).to_string();

@@ -61,7 +61,7 @@ fn assert_refused(answer: &Value) {
 }
 
 #[tokio::test]
-async fn a_state_opens_on_any_connection_of_the_server_and_tells_the_client_nothing() {
+async fn state_opens_on_any_connection_and_is_opaque() {
     let server = asking("s");
     let state = state(&server, "one", json!({})).await;
     assert!(!state.as_str().unwrap().contains("secret"));
@@ -70,7 +70,7 @@ async fn a_state_opens_on_any_connection_of_the_server_and_tells_the_client_noth
 }
 
 #[tokio::test]
-async fn a_state_of_another_request_is_refused_without_details() {
+async fn state_of_another_request_is_refused_without_details() {
     let server = asking("s").state_keys([StateKey::new([1; 32])]);
     let good = state(&server, "dynamic", json!({"a": 1, "b": 2})).await;
     let answer = again(&server, "dynamic", json!({"b": 2, "a": 1}), &good).await;
@@ -110,7 +110,7 @@ async fn a_state_of_another_request_is_refused_without_details() {
 }
 
 #[tokio::test]
-async fn an_expired_state_is_refused() {
+async fn expired_state_is_refused() {
     let server = asking("s").state_lifetime(Duration::ZERO);
     let state = state(&server, "one", json!({})).await;
     assert_refused(&again(&server, "one", json!({}), &state).await);
@@ -134,7 +134,7 @@ async fn keys_can_be_changed_and_shared() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_too_long_is_neither_sent_nor_opened() {
+async fn oversized_state_is_neither_sent_nor_opened() {
     let server = |most| {
         let limits = Limits::default().max_request_state(most);
         let keys = [StateKey::new([1; 32])];
@@ -150,13 +150,13 @@ async fn a_state_that_is_too_long_is_neither_sent_nor_opened() {
     let answer = user.call_once("one", json!({}), json!({})).await;
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(
-        message.contains("the biggest part is the step \"secret\", of 28 bytes"),
+        message.contains("the largest part is step \"secret\" with 28 bytes"),
         "{answer}"
     );
 }
 
 #[tokio::test]
-async fn legacy_requests_know_of_no_state() {
+async fn legacy_requests_have_no_state() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, Revision::V2025_11_25).await;
     let more = json!({"requestState": "nonsense", "inputResponses": 7});

@@ -36,7 +36,7 @@ async fn reply(user: &mut User, result: Value) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn l3_l7_a_session_elicits_samples_and_lists_roots() {
+async fn session_elicits_samples_and_lists_roots() {
     for revision in LEGACY {
         let server = Server::new("s", "1");
         let mut user = User::new(&server, revision).await;
@@ -72,7 +72,7 @@ async fn l3_l7_a_session_elicits_samples_and_lists_roots() {
 }
 
 #[tokio::test]
-async fn a_question_carries_metadata_and_reports_progress() {
+async fn question_carries_metadata_and_reports_progress() {
     let server = Server::new("s", "1");
     let mut user = User::new(&server, Revision::V2025_11_25).await;
     let session = session(&server);
@@ -116,7 +116,7 @@ async fn a_question_carries_metadata_and_reports_progress() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_puts_off_no_deadline_of_a_question() {
+async fn progress_does_not_extend_a_questions_deadline() {
     let second = Duration::from_secs(1);
     let server = Server::new("s", "1").ask_timeout(second / 2);
     let mut user = User::new(&server, Revision::V2025_11_25).await;
@@ -142,18 +142,21 @@ async fn progress_puts_off_no_deadline_of_a_question() {
 }
 
 #[tokio::test]
-async fn l3_modern_clients_take_no_requests() {
+async fn modern_clients_receive_no_server_requests() {
     let server = Server::new("s", "1");
     let _user = User::new(&server, Revision::LATEST).await;
     let error = session(&server).list_roots().await.unwrap_err();
     assert!(
-        error.is_unsupported() && error.message().contains("modern clients take no requests"),
+        error.is_unsupported()
+            && error
+                .message()
+                .contains("modern clients accept no requests"),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn l4_l5_roots_are_remembered_until_they_change() {
+async fn roots_are_cached_until_they_change() {
     let (changed, mut heard) = mpsc::channel(8);
     let server = Server::new("s", "1").on_roots_changed(move |session: ServerSession| {
         let changed = changed.clone();
@@ -192,7 +195,7 @@ async fn l4_l5_roots_are_remembered_until_they_change() {
 }
 
 #[tokio::test]
-async fn l5_a_client_that_does_not_tell_of_changes_is_asked_each_time() {
+async fn client_without_roots_changes_is_asked_each_time() {
     let server = Server::new("s", "1");
     let mut user = User::able(&server, Revision::V2025_06_18, json!({"roots": {}})).await;
     let session = session(&server);
@@ -204,7 +207,7 @@ async fn l5_a_client_that_does_not_tell_of_changes_is_asked_each_time() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_url_elicitation_is_notified_by_its_id() {
+async fn url_elicitation_completion_is_notified_by_id() {
     let server = Server::new("s", "1");
     for (revision, told) in [
         (Revision::V2025_11_25, true),
@@ -235,7 +238,7 @@ async fn the_end_of_a_url_elicitation_is_notified_by_its_id() {
 }
 
 #[tokio::test]
-async fn a_request_can_be_refused_until_the_user_has_visited_a_url() {
+async fn request_can_require_a_url_visit_first() {
     let tool = Tool::new("t", "", |_: RequestContext| async {
         let login = ElicitUrlParams::new("Log in", "https://example.com/").with_elicitation_id("7");
         Err::<(), _>(Error::url_elicitation_required([login]))
@@ -253,7 +256,7 @@ async fn a_request_can_be_refused_until_the_user_has_visited_a_url() {
 }
 
 #[tokio::test]
-async fn answers_of_a_sessions_questions_are_validated_against_the_form() {
+async fn answers_to_session_questions_match_their_form() {
     let server = Server::new("s", "1");
     let mut user = User::new(&server, Revision::V2025_06_18).await;
     let session = session(&server);
@@ -284,7 +287,7 @@ async fn half_open(server: &Server) -> ScriptedPeer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_asked_once_it_is_initialized() {
+async fn client_is_asked_once_it_is_initialized() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         cx.roots().await.map(|roots| roots.len())
     });
@@ -312,7 +315,7 @@ async fn a_client_is_asked_once_it_is_initialized() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_never_says_so_is_asked_after_two_seconds() {
+async fn client_never_reporting_ready_is_asked_after_delay() {
     let server = Server::new("s", "1");
     let mut peer = half_open(&server).await;
     let start = Instant::now();
@@ -326,7 +329,7 @@ async fn a_client_that_never_says_so_is_asked_after_two_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_waits_for_the_client_to_be_ready_ends_in_time_and_when_it_is_cancelled() {
+async fn question_awaiting_readiness_times_out_or_is_cancelled() {
     let server = Server::new("s", "1");
     let mut peer = half_open(&server).await;
     let session = session(&server);

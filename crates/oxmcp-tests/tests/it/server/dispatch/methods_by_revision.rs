@@ -109,7 +109,7 @@ fn method_name<M: oxmcp::protocol::Method>() -> &'static str {
 }
 
 #[tokio::test]
-async fn a_server_serves_the_methods_of_its_revision() {
+async fn server_serves_the_methods_of_its_revision() {
     let server = equipped_server();
     let mut served = Vec::new();
     for name in names() {
@@ -171,7 +171,7 @@ async fn asked_of_client(client: &Client, name: &str, revision: Revision) -> boo
 }
 
 #[tokio::test]
-async fn a_client_serves_the_methods_of_its_revision() {
+async fn client_serves_the_methods_of_its_revision() {
     let client = equipped_client();
     let mut served = Vec::new();
     for name in names() {
@@ -188,7 +188,7 @@ async fn a_client_serves_the_methods_of_its_revision() {
 }
 
 #[tokio::test]
-async fn notifications_are_never_answered_whatever_they_are() {
+async fn notifications_are_never_answered() {
     let server = equipped_server();
     for revision in Revision::ALL {
         let mut peer = script(&server).await;
@@ -206,7 +206,7 @@ async fn notifications_are_never_answered_whatever_they_are() {
 
 /// From the pages of the specification, 2024-11-05 to 2026-07-28.
 #[test]
-fn the_tables_of_requests() {
+fn request_tables_match_the_answers() {
     let to_server = in_table(method::REQUESTS_TO_SERVER);
     insta::assert_snapshot!(drawn(to_server), @r"
     completion/complete              x x x x x
@@ -244,7 +244,7 @@ fn the_tables_of_requests() {
 
 /// From the pages of the specification, 2024-11-05 to 2026-07-28.
 #[test]
-fn the_tables_of_notifications() {
+fn notification_tables_match_the_behavior() {
     let to_server = in_table(method::NOTIFICATIONS_TO_SERVER);
     insta::assert_snapshot!(drawn(to_server), @r"
     notifications/cancelled          x x x x x
@@ -270,7 +270,7 @@ fn the_tables_of_notifications() {
 
 /// The SDK's client refuses at once the methods that the revision lacks, and sends all others.
 #[tokio::test]
-async fn a_clients_session_has_the_methods_of_its_revision() {
+async fn client_session_offers_methods_of_its_revision() {
     let server = equipped_server();
     for revision in Revision::ALL {
         let session = oxmcp::testing::connect(&server)

@@ -22,7 +22,7 @@ fn modern_in(version: &str, method: &str) -> Value {
 }
 
 #[tokio::test]
-async fn initialize_answers_with_the_version_asked_for_or_the_newest_legacy_one() {
+async fn initialize_answers_requested_or_newest_legacy_version() {
     for (asked, agreed) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
@@ -47,7 +47,7 @@ async fn initialize_answers_with_the_version_asked_for_or_the_newest_legacy_one(
 }
 
 #[tokio::test]
-async fn initialize_offers_the_newest_that_is_served() {
+async fn initialize_offers_the_newest_served_version() {
     let server = calculator().revisions([
         Revision::V2024_11_05,
         Revision::V2025_06_18,
@@ -64,7 +64,7 @@ async fn initialize_offers_the_newest_that_is_served() {
 }
 
 #[tokio::test]
-async fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
+async fn modern_only_server_refuses_initialize_naming_its_versions() {
     let server = calculator().revisions([Revision::LATEST]);
     let mut peer = script(&server).await;
     let answer = peer.ask(initialize("2025-06-18")).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_modern_only_server_refuses_initialize_and_names_its_versions() {
 }
 
 #[tokio::test]
-async fn a_legacy_only_server_refuses_modern_requests_and_names_its_versions() {
+async fn legacy_only_server_refuses_modern_requests_naming_versions() {
     let server = calculator().revisions(LEGACY);
     let mut peer = script(&server).await;
     for method in ["server/discover", "tools/list"] {
@@ -102,7 +102,7 @@ async fn a_legacy_only_server_refuses_modern_requests_and_names_its_versions() {
 }
 
 #[tokio::test]
-async fn modern_requests_in_a_revision_that_is_none_are_refused() {
+async fn modern_requests_with_unknown_revision_are_refused() {
     for version in ["2099-01-01", "2025-11-25", "", "latest"] {
         let answer = script(&calculator())
             .await
@@ -194,7 +194,7 @@ async fn discover_is_always_answered() {
 }
 
 #[tokio::test]
-async fn a_second_initialize_is_refused_and_the_session_goes_on() {
+async fn second_initialize_is_refused_and_session_continues() {
     let mut peer = script(&calculator()).await;
     peer.initialize(Revision::V2025_06_18).await.unwrap();
     let again = peer.ask(initialize("2024-11-05")).await.unwrap();
@@ -209,7 +209,7 @@ async fn a_second_initialize_is_refused_and_the_session_goes_on() {
 }
 
 #[tokio::test]
-async fn before_initialize_only_pings_and_modern_requests_are_served() {
+async fn only_pings_and_modern_requests_precede_initialize() {
     let mut peer = script(&calculator()).await;
     let answer = peer.ask(request(1, "tools/list", json!({}))).await.unwrap();
     assert_eq!(answer["error"]["code"], -32602);
@@ -243,7 +243,7 @@ async fn before_initialize_only_pings_and_modern_requests_are_served() {
 }
 
 #[tokio::test]
-async fn legacy_and_modern_requests_are_served_on_one_pipe() {
+async fn legacy_and_modern_requests_share_one_pipe() {
     let mut peer = script(&calculator()).await;
     peer.initialize(Revision::V2025_03_26).await.unwrap();
     let legacy = peer.ask(request(1, "tools/list", json!({}))).await.unwrap();
@@ -266,7 +266,7 @@ async fn legacy_and_modern_requests_are_served_on_one_pipe() {
 }
 
 #[tokio::test]
-async fn initialize_with_params_that_do_not_fit_can_be_tried_again() {
+async fn initialize_with_invalid_params_can_be_retried() {
     let mut peer = script(&calculator().strict()).await;
     for params in [
         json!({}),
@@ -279,7 +279,7 @@ async fn initialize_with_params_that_do_not_fit_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn initialize_with_params_that_are_too_long_can_be_tried_again() {
+async fn initialize_with_oversized_params_can_be_retried() {
     let mut peer = script(&calculator()).await;
     let long = "x".repeat(1 << 20);
     let params = json!({
@@ -292,7 +292,7 @@ async fn initialize_with_params_that_are_too_long_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn revisions_are_any_order_and_at_least_one() {
+async fn revisions_need_no_order_but_one_entry() {
     let error = oxmcp::testing::connect(&calculator().revisions([]))
         .await
         .unwrap_err();
@@ -334,7 +334,7 @@ async fn sent_at_once(server: &Server) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn c5_a_client_need_not_wait_for_the_answer_to_initialize() {
+async fn client_need_not_wait_for_initialize_response() {
     let plain = calculator();
     let wrapped =
         calculator().layer(middleware::from_fn(

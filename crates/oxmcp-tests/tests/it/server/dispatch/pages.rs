@@ -26,7 +26,7 @@ fn names(answer: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn r1_the_server_decides_on_the_size_of_pages() {
+async fn server_decides_the_page_size() {
     let all = ["a", "b", "c", "d", "e"];
     for revision in Revision::ALL {
         for (size, pages) in [(1, 5), (2, 3), (4, 2), (5, 1), (6, 1), (0, 1)] {
@@ -46,7 +46,7 @@ async fn r1_the_server_decides_on_the_size_of_pages() {
 }
 
 #[tokio::test]
-async fn r3_r4_zero_stands_for_the_default_of_a_thousand() {
+async fn page_size_zero_means_the_default_thousand() {
     let all: Vec<_> = (0..1001).map(|index| format!("tool_{index:04}")).collect();
     let names_of_all: Vec<_> = all.iter().map(String::as_str).collect();
     for server in [
@@ -60,7 +60,7 @@ async fn r3_r4_zero_stands_for_the_default_of_a_thousand() {
 }
 
 #[tokio::test]
-async fn r2_the_cursor_is_opaque() {
+async fn cursor_is_opaque() {
     let server = server(&["first_tool", "second_tool"], 1);
     let first = answer(&server, Revision::LATEST, "tools/list", json!({})).await;
     assert!(
@@ -72,7 +72,7 @@ async fn r2_the_cursor_is_opaque() {
 }
 
 #[tokio::test]
-async fn r5_cursors_that_the_list_did_not_give_are_refused() {
+async fn foreign_cursors_are_refused() {
     for revision in Revision::ALL {
         for cursor in [
             json!("a"),
@@ -104,7 +104,7 @@ async fn r5_cursors_that_the_list_did_not_give_are_refused() {
 }
 
 #[tokio::test]
-async fn made_up_cursors_are_served_and_leave_real_pages_alone() {
+async fn forged_cursors_do_not_disturb_real_pages() {
     let server = server(&["a", "m", "z"], 2);
     let mut peer = script(&server).await;
     for index in 0..200 {
@@ -123,7 +123,7 @@ async fn made_up_cursors_are_served_and_leave_real_pages_alone() {
 }
 
 #[tokio::test]
-async fn pages_are_those_of_the_revision_though_they_are_kept() {
+async fn cached_pages_match_their_revision() {
     let server = server(&["a", "b"], 1);
     for _ in 0..2 {
         for revision in Revision::ALL {
@@ -161,7 +161,7 @@ proptest! {
     /// An entry that exists from the first page to the last is listed once, and an entry that is added or removed meanwhile at most
     /// once.
     #[test]
-    fn r2_nothing_that_stays_is_lost_or_repeated(
+    fn unchanged_entries_are_never_lost_or_repeated(
         start in proptest::collection::btree_set(select(&NAMES), 1..10),
         size in 1usize..4,
         changes in changes(),

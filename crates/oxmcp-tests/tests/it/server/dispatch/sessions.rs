@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{LEGACY, calculator, idle, script};
 
 #[tokio::test]
-async fn h2_one_server_has_many_sessions() {
+async fn server_holds_many_sessions() {
     let server = calculator();
     let mut sessions = Vec::new();
     for revision in Revision::ALL {
@@ -32,7 +32,7 @@ async fn h2_one_server_has_many_sessions() {
 }
 
 #[tokio::test]
-async fn h8_h9_a_session_knows_its_server_and_its_client() {
+async fn session_knows_its_server_and_client() {
     for revision in LEGACY {
         let server = calculator();
         let (near, far) = in_memory();
@@ -56,7 +56,7 @@ async fn h8_h9_a_session_knows_its_server_and_its_client() {
 }
 
 #[tokio::test]
-async fn h1_clones_are_the_same_server() {
+async fn clones_are_the_same_server() {
     let server = Server::new("one", "1.0.0");
     let clone = server.clone();
     clone.add_tools([idle("a")]).unwrap();
@@ -66,7 +66,7 @@ async fn h1_clones_are_the_same_server() {
 }
 
 #[tokio::test]
-async fn h10_close_is_idempotent_and_wait_returns_for_all() {
+async fn close_is_idempotent_and_wait_returns_for_all() {
     let server = calculator();
     let (near, far) = in_memory();
     let session = server.connect(far).await.unwrap();
@@ -89,7 +89,7 @@ async fn h10_close_is_idempotent_and_wait_returns_for_all() {
 }
 
 #[tokio::test]
-async fn h10_ping_reaches_legacy_clients_and_is_refused_for_others() {
+async fn ping_reaches_legacy_clients_only() {
     for revision in Revision::ALL {
         let server = calculator();
         let (near, far) = in_memory();
@@ -107,7 +107,7 @@ async fn h10_ping_reaches_legacy_clients_and_is_refused_for_others() {
 }
 
 #[tokio::test]
-async fn h11_run_returns_when_the_client_goes() {
+async fn run_returns_when_the_client_disconnects() {
     let server = calculator();
     let (near, far) = in_memory();
     let running = tokio::spawn({
@@ -121,7 +121,7 @@ async fn h11_run_returns_when_the_client_goes() {
 }
 
 #[tokio::test]
-async fn h11_dropping_run_closes_the_session() {
+async fn dropping_run_closes_the_session() {
     let server = calculator();
     let (near, far) = in_memory();
     let running = tokio::spawn({
@@ -134,7 +134,7 @@ async fn h11_dropping_run_closes_the_session() {
 }
 
 #[tokio::test]
-async fn a_session_outlives_its_dropped_handle_and_keeps_its_server_alive() {
+async fn session_outlives_its_handle_and_retains_its_server() {
     let (near, far) = in_memory();
     drop(calculator().connect(far).await.unwrap());
     let client = Client::new("c", "1").connect(near).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_session_outlives_its_dropped_handle_and_keeps_its_server_alive() {
 }
 
 #[tokio::test]
-async fn h15_handlers_know_the_clients_identity_per_request() {
+async fn handlers_know_the_clients_identity_per_request() {
     let who = Tool::new("who", "", |cx: RequestContext| async move {
         let info = cx.peer_info().unwrap();
         format!("{} {} {}", info.name, info.version, cx.revision())
@@ -165,7 +165,7 @@ async fn h15_handlers_know_the_clients_identity_per_request() {
 }
 
 #[tokio::test]
-async fn debug_says_little() {
+async fn debug_output_is_short() {
     let server = Server::new("s", "1").tools((0..2000).map(|index| idle(&format!("tool{index}"))));
     let session = testing::connect(&server).await.unwrap();
     let near = server.sessions().next().unwrap();

@@ -28,7 +28,7 @@ fn names(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_hidden_feature_does_not_exist_for_its_caller() {
+async fn hidden_feature_does_not_exist_for_its_caller() {
     for revision in Revision::ALL {
         let list = answer(&server(), revision, "tools/list", json!({})).await;
         assert_eq!(names(&list), ["add", "mine"], "{revision}");
@@ -36,14 +36,14 @@ async fn a_hidden_feature_does_not_exist_for_its_caller() {
         assert!(mine["result"].is_object(), "{mine}");
         let others = answer(&server(), revision, "tools/call", json!({"name": "others"})).await;
         assert_eq!(
-            others["error"]["message"], "Unknown tool: others (there are: add, mine)",
+            others["error"]["message"], "Unknown tool: others (available: add, mine)",
             "{revision}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_page_holds_only_entries_that_are_visible_to_the_caller() {
+async fn page_contains_only_entries_visible_to_the_caller() {
     let server = server().page_size(1);
     let first = answer(&server, Revision::LATEST, "tools/list", json!({})).await;
     assert_eq!(names(&first), ["add"]);
@@ -55,7 +55,7 @@ async fn a_page_holds_only_entries_that_are_visible_to_the_caller() {
 }
 
 #[tokio::test]
-async fn a_list_that_depends_on_the_caller_is_never_shared() {
+async fn caller_dependent_list_is_never_shared() {
     let list = answer(&server(), Revision::LATEST, "tools/list", json!({})).await;
     assert_eq!(list["result"]["ttlMs"], 60_000);
     assert_eq!(list["result"]["cacheScope"], "private");
@@ -78,7 +78,7 @@ async fn a_list_that_depends_on_the_caller_is_never_shared() {
 }
 
 #[tokio::test]
-async fn a_list_that_hidden_templates_add_to_for_others_is_never_shared() {
+async fn list_with_hidden_templates_is_never_shared() {
     for is_visible in [true, false] {
         let files =
             ResourceTemplate::dynamic("file:///{name}", "files", |_, _| async { Some("text") });
@@ -96,7 +96,7 @@ async fn a_list_that_hidden_templates_add_to_for_others_is_never_shared() {
 }
 
 #[tokio::test]
-async fn by_default_results_are_stale_at_once_and_private() {
+async fn results_are_stale_and_private_by_default() {
     let plain = Server::new("views", "1.0.0").tool(add());
     for method in ["tools/list", "server/discover"] {
         let result = answer(&plain, Revision::LATEST, method, json!({})).await;

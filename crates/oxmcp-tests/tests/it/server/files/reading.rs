@@ -11,7 +11,7 @@ use tokio::{
 use crate::server::files::*;
 
 #[tokio::test]
-async fn o6_files_are_read_in_every_revision() {
+async fn files_are_read_in_every_revision() {
     let temp = Temp::new();
     temp.write("notes.txt", "hello");
     temp.write("empty", "");
@@ -64,7 +64,7 @@ async fn o6_files_are_read_in_every_revision() {
 }
 
 #[tokio::test]
-async fn o6_by_default_uris_are_those_of_the_files() {
+async fn file_uris_are_the_default() {
     let temp = Temp::new();
     temp.write("notes.txt", "hello");
     let files = file_resources(temp.served());
@@ -89,7 +89,7 @@ async fn o6_by_default_uris_are_those_of_the_files() {
 }
 
 #[tokio::test]
-async fn o6_files_that_are_too_long_are_not_read() {
+async fn oversized_files_are_not_read() {
     let temp = Temp::new();
     temp.write("four", "1234");
     temp.write("five", "12345");
@@ -103,7 +103,7 @@ async fn o6_files_that_are_too_long_are_not_read() {
         assert_eq!(contents(&small, revision, "t://four").await["text"], "1234");
         for (server, uri, limit) in [(&small, "t://five", "4"), (&usual, "t://huge", "16777216")] {
             let answer = read(server, revision, uri).await;
-            let message = format!("the file is longer than {limit} bytes, the limit");
+            let message = format!("the file is too large: the limit is {limit} bytes");
             assert_eq!(answer["error"], json!({"code": -32603, "message": message}));
         }
     }
@@ -111,7 +111,7 @@ async fn o6_files_that_are_too_long_are_not_read() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn o6_names_that_are_no_text_are_percent_codes() {
+async fn non_utf8_names_are_percent_encoded() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
     let temp = Temp::new();
@@ -131,7 +131,7 @@ async fn o6_names_that_are_no_text_are_percent_codes() {
 }
 
 #[tokio::test]
-async fn o6_the_list_is_bounded_and_can_be_made_again() {
+async fn file_list_is_bounded_and_can_be_refreshed() {
     let temp = Temp::new();
     for name in ["c/1", "a/2", "b", "a/1"] {
         temp.write(name, "x");
@@ -156,7 +156,7 @@ async fn o6_the_list_is_bounded_and_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn o6_an_invalid_directory_is_refused_before_the_server_serves() {
+async fn invalid_directory_is_refused_before_serving() {
     let temp = Temp::new();
     temp.write("file", "");
     for (files, said) in [
@@ -168,8 +168,8 @@ async fn o6_an_invalid_directory_is_refused_before_the_server_serves() {
             file_resources(temp.served().join("file")),
             "Not a directory",
         ),
-        (temp.files().uri_prefix("docs"), "must begin with a scheme"),
-        (temp.files().uri_prefix("docs://{x}/"), "leave out {}"),
+        (temp.files().uri_prefix("docs"), "missing scheme"),
+        (temp.files().uri_prefix("docs://{x}/"), "remove {}"),
         (
             file_resources(temp.0.join("none")).listed(1),
             "No such file or directory",
@@ -181,7 +181,7 @@ async fn o6_an_invalid_directory_is_refused_before_the_server_serves() {
 }
 
 #[tokio::test]
-async fn files_are_a_template_like_any_other() {
+async fn files_are_listed_as_a_template() {
     let temp = Temp::new();
     temp.write("notes.txt", "hello");
     let hint = CacheHint::public(Duration::from_secs(1));
@@ -202,7 +202,7 @@ async fn files_are_a_template_like_any_other() {
 
 /// For a client that reads no answers, only as many files are read as may be read at once.
 #[tokio::test(start_paused = true)]
-async fn files_are_not_read_for_a_client_that_reads_no_answers() {
+async fn stalled_client_limits_concurrent_file_reads() {
     const LONG: usize = 64 << 10;
     let temp = Temp::new();
     temp.write("file", "a".repeat(LONG));

@@ -3,7 +3,7 @@
 use crate::server::files::*;
 
 #[tokio::test]
-async fn o6_a_client_with_roots_reads_only_files_within_them() {
+async fn client_with_roots_reads_only_within_them() {
     let temp = Temp::new();
     temp.write("a/notes.txt", "a");
     temp.write("b/notes.txt", "b");
@@ -30,7 +30,7 @@ async fn o6_a_client_with_roots_reads_only_files_within_them() {
                 assert_eq!(read.is_ok(), readable, "{revision} {uri} {read:?}");
                 if let Err(error) = read {
                     let message =
-                        format!("Resource not found: {uri}\nit is not within the client's roots");
+                        format!("Resource not found: {uri}\nit is outside the client's roots");
                     assert_eq!(error.message(), message);
                 }
             }
@@ -44,7 +44,7 @@ async fn o6_a_client_with_roots_reads_only_files_within_them() {
 }
 
 #[tokio::test]
-async fn o6_a_strict_directory_is_closed_to_clients_without_roots() {
+async fn strict_directory_is_closed_to_clients_without_roots() {
     let temp = Temp::new();
     temp.write("notes.txt", "x");
     let strict = server(temp.files().only_within_roots());
@@ -67,7 +67,7 @@ async fn o6_a_strict_directory_is_closed_to_clients_without_roots() {
 }
 
 #[tokio::test]
-async fn o6_a_strict_directory_is_listed_to_clients_with_roots_only() {
+async fn strict_directory_is_listed_only_with_roots() {
     let temp = Temp::new();
     temp.write("notes.txt", "x");
     let strict = || temp.files().only_within_roots();
@@ -87,7 +87,7 @@ async fn o6_a_strict_directory_is_listed_to_clients_with_roots_only() {
 }
 
 #[tokio::test]
-async fn o6_a_directory_that_was_given_by_a_way_up_is_where_it_is() {
+async fn directory_given_with_parent_components_is_resolved() {
     let temp = Temp::new();
     temp.write("notes.txt", "x");
     fs::create_dir(temp.0.join("other")).unwrap();
@@ -103,7 +103,7 @@ async fn o6_a_directory_that_was_given_by_a_way_up_is_where_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn o6_roots_are_those_that_the_client_has_now() {
+async fn roots_are_always_the_clients_current_ones() {
     let temp = Temp::new();
     temp.write("notes.txt", "x");
     let server = server(temp.files());

@@ -3,7 +3,7 @@
 use crate::server::files::*;
 
 #[tokio::test]
-async fn o6_nothing_outside_the_directory_can_be_reached() {
+async fn paths_outside_the_directory_are_unreachable() {
     let temp = Temp::new();
     fs::write(temp.0.join("secret.txt"), "secret").unwrap();
     temp.write("in/notes.txt", "hello");
@@ -49,7 +49,7 @@ async fn o6_nothing_outside_the_directory_can_be_reached() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn o6_symbolic_links_are_not_followed() {
+async fn symbolic_links_are_not_followed() {
     use std::{os::unix::fs::symlink, path::Path};
 
     let temp = Temp::new();
@@ -87,7 +87,7 @@ async fn o6_symbolic_links_are_not_followed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn o6_only_plain_files_are_opened() {
+async fn only_regular_files_are_opened() {
     let temp = Temp::new();
     temp.write("directory/file", "x");
     let fifo = temp.served().join("fifo");
@@ -98,8 +98,8 @@ async fn o6_only_plain_files_are_opened() {
     let devices = server(file_resources("/dev").uri_prefix("dev://"));
     for revision in Revision::ALL {
         for (uri, why) in [
-            ("t://fifo", "it is no plain file"),
-            ("t://socket", "it is no plain file"),
+            ("t://fifo", "it is not a regular file"),
+            ("t://socket", "it is not a regular file"),
             ("t://directory", "it is a directory"),
         ] {
             let message = refusal(&served, revision, uri).await;
@@ -118,7 +118,7 @@ async fn o6_only_plain_files_are_opened() {
 }
 
 #[tokio::test]
-async fn o6_hidden_files_are_not_served_by_default() {
+async fn hidden_files_are_not_served_by_default() {
     let temp = Temp::new();
     temp.write(".env", "secret");
     temp.write(".git/config", "secret");
@@ -142,7 +142,7 @@ async fn o6_hidden_files_are_not_served_by_default() {
 }
 
 #[tokio::test]
-async fn o6_a_directory_that_moves_is_the_same_one() {
+async fn renamed_directory_is_still_the_served_one() {
     let temp = Temp::new();
     temp.write("notes.txt", "hello");
     let server = server(temp.files());

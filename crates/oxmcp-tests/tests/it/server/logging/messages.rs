@@ -94,7 +94,7 @@ pub(crate) async fn client(server: &Server, revision: Revision) -> ScriptedPeer 
 }
 
 #[tokio::test]
-async fn q1_a_message_as_it_is_on_the_wire() {
+async fn log_message_has_the_specified_wire_format() {
     let mut peer = client(&chatty().logging(), Revision::V2025_11_25).await;
     let heard = heard(
         &mut peer,
@@ -117,7 +117,7 @@ async fn q1_a_message_as_it_is_on_the_wire() {
 }
 
 #[tokio::test]
-async fn q1_a_legacy_session_has_a_level_and_begins_with_info() {
+async fn legacy_session_level_starts_at_info() {
     for revision in LEGACY {
         let mut peer = client(&chatty().logging(), revision).await;
         let chat = || call(1, "chat", json!({}), revision, None);
@@ -134,7 +134,7 @@ async fn q1_a_legacy_session_has_a_level_and_begins_with_info() {
 }
 
 #[tokio::test]
-async fn q1_the_default_level_is_the_servers_choice() {
+async fn server_chooses_the_default_level() {
     let options = LogOptions::default().default_level(LoggingLevel::Critical);
     let mut peer = client(&chatty().logging_with(options), Revision::V2025_06_18).await;
     let chat = call(1, "chat", json!({}), Revision::V2025_06_18, None);
@@ -143,7 +143,7 @@ async fn q1_the_default_level_is_the_servers_choice() {
 }
 
 #[tokio::test]
-async fn q1_a_modern_request_has_a_level_of_its_own_or_hears_nothing() {
+async fn modern_request_sets_its_own_level_or_none() {
     let mut peer = script(&chatty().logging()).await;
     for level in LEVELS {
         let chat = call(1, "chat", json!({}), Revision::LATEST, Some(level.as_str()));
@@ -154,7 +154,7 @@ async fn q1_a_modern_request_has_a_level_of_its_own_or_hears_nothing() {
 }
 
 #[tokio::test]
-async fn q1_levels_are_of_their_era_also_on_one_pipe() {
+async fn levels_follow_their_era_on_one_pipe() {
     let revision = Revision::V2025_11_25;
     let mut peer = client(&chatty().logging(), revision).await;
     // A level in the `_meta` of a legacy request is ignored.
@@ -171,7 +171,7 @@ async fn q1_levels_are_of_their_era_also_on_one_pipe() {
 }
 
 #[tokio::test]
-async fn q8_a_level_that_there_is_not_is_refused() {
+async fn unknown_level_is_refused() {
     let server = chatty().logging();
     for revision in Revision::ALL {
         let mut peer = client(&server, revision).await;
@@ -229,7 +229,7 @@ async fn logging_has_to_be_declared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_level_is_set_before_the_next_request_is_served() {
+async fn level_applies_before_the_next_request() {
     let pass = middleware::from_fn(|request: Request, next: Next| async move {
         if request.method() == "logging/setLevel" {
             sleep(Duration::from_secs(1)).await;
@@ -256,7 +256,7 @@ async fn the_level_is_set_before_the_next_request_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_follows_the_answer() {
+async fn nothing_is_sent_after_the_answer() {
     let late = Tool::new("late", "Log late", |cx: RequestContext| async move {
         cx.log(LoggingLevel::Alert, "in time").await;
         let after = cx.clone();
@@ -307,7 +307,7 @@ async fn middleware_sees_log_messages_and_can_drop_them() {
 }
 
 #[tokio::test]
-async fn a_handler_can_ask_whether_anybody_hears() {
+async fn handler_can_check_whether_logs_are_received() {
     let tool = Tool::new("ask", "Ask who hears", |cx: RequestContext| async move {
         let heard = LEVELS.into_iter().filter(|level| cx.wants_log(*level));
         heard
@@ -349,7 +349,7 @@ fn flood(options: LogOptions) -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q2_q3_a_session_hears_so_many_at_once_and_so_many_a_second() {
+async fn log_messages_are_rate_limited_per_session() {
     for revision in Revision::ALL {
         let mut peer = client(&flood(LogOptions::default().rate(2, 5)), revision).await;
         let mut flood = async |n: u32| {
@@ -363,8 +363,7 @@ async fn q2_q3_a_session_hears_so_many_at_once_and_so_many_a_second() {
         assert_eq!(flood(20).await, [0, 1, 2, 3, 4], "{revision}");
         assert_eq!(flood(1).await, Vec::<Value>::new());
         advance(Duration::from_secs(1)).await;
-        let told =
-            json!({"msg": "log messages were dropped, because there were too many", "dropped": 16});
+        let told = json!({"msg": "log messages dropped: rate limit exceeded", "dropped": 16});
         assert_eq!(flood(3).await, [told, json!(0), json!(1)]);
         advance(Duration::from_secs(3600)).await;
         let again = flood(20).await;
@@ -373,7 +372,7 @@ async fn q2_q3_a_session_hears_so_many_at_once_and_so_many_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn q2_without_a_limit_all_is_heard_by_a_slow_reader_too() {
+async fn unlimited_logs_all_reach_a_slow_reader() {
     let limits = Limits::default().max_unsent_bytes(2_000);
     let server = flood(LogOptions::default().rate(0, 0)).limits(limits);
     let mut peer = client(&server, Revision::V2025_11_25).await;
@@ -389,7 +388,7 @@ async fn q2_without_a_limit_all_is_heard_by_a_slow_reader_too() {
 }
 
 #[tokio::test]
-async fn q1_a_session_can_log_outside_any_request() -> Result<()> {
+async fn session_can_log_outside_any_request() -> Result<()> {
     let say = |level| {
         LoggingMessageParams::new(level, &"hello")
             .unwrap()
@@ -423,14 +422,14 @@ async fn q1_a_session_can_log_outside_any_request() -> Result<()> {
     let session = server.sessions().next().unwrap();
     let undeclared = session.log(say(LoggingLevel::Alert)).await.unwrap_err();
     assert!(
-        undeclared.message().contains("Server::logging()"),
+        undeclared.message().contains("`Server::logging`"),
         "{undeclared}"
     );
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_has_a_logger_and_pauses_longer_than_a_second() {
+async fn custom_logger_and_log_interval_are_respected() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         for second in 0..20 {
             cx.log(LoggingLevel::Info, second).await;

@@ -86,7 +86,7 @@ async fn heard(peer: &mut ScriptedPeer, call: Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn q4_q5_q6_an_event_becomes_a_message_of_its_request() {
+async fn tracing_event_becomes_a_message_of_its_request() {
     let _guard = listen(logging::layer());
     let pass = middleware::from_fn(|request: Request, next: Next| next_run(request, next));
     for server in [
@@ -148,10 +148,10 @@ impl<S: tracing::Subscriber> Layer<S> for Keeps {
 
 /// Only the global subscriber sees events that are emitted within events, so this test runs in a process of its own.
 #[tokio::test]
-async fn other_layers_see_what_their_filters_let_pass_and_nothing_else() {
+async fn other_layers_see_only_their_filtered_events() {
     const CHILD: &str = "OXMCP_TEST_LOG_LAYER";
     if child::role(CHILD).is_none() {
-        let name = "server::logging::tracing_layer::other_layers_see_what_their_filters_let_pass_and_nothing_else";
+        let name = "server::logging::tracing_layer::other_layers_see_only_their_filtered_events";
         let output = child::command(name, CHILD, "layers").output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(
@@ -177,7 +177,7 @@ async fn other_layers_see_what_their_filters_let_pass_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn each_client_hears_of_its_own_request_only() {
+async fn each_client_receives_only_its_own_requests_logs() {
     let _guard = listen(logging::layer());
     let tool = Tool::new(
         "who",
@@ -238,7 +238,7 @@ async fn events_of_the_crate_itself_are_not_sent() {
 struct Nothing {}
 
 #[tokio::test]
-async fn a_value_that_logs_while_it_is_formatted_is_sent_once_and_a_panic_spoils_nothing() {
+async fn logging_during_formatting_is_sent_once() {
     struct Logs;
     impl std::fmt::Debug for Logs {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -309,7 +309,7 @@ fn late(go: &'static Notify) -> Tool {
 }
 
 #[tokio::test]
-async fn after_the_answer_only_a_legacy_session_hears() {
+async fn only_legacy_sessions_receive_late_logs() {
     let _guard = listen(logging::layer());
     let go: &'static Notify = Box::leak(Box::default());
     for revision in [Revision::V2025_11_25, Revision::LATEST] {
@@ -327,7 +327,7 @@ async fn after_the_answer_only_a_legacy_session_hears() {
 }
 
 #[tokio::test]
-async fn a_filter_of_the_layer_itself_is_honoured() {
+async fn layers_own_filter_is_respected() {
     let layer = logging::layer().with_filter(LevelFilter::INFO);
     let _guard = subscribe(registry().with(layer));
     let tool = Tool::new("talk", "Log by tracing", || async {
@@ -342,7 +342,7 @@ async fn a_filter_of_the_layer_itself_is_honoured() {
 }
 
 #[tokio::test]
-async fn fields_of_an_event_name_its_level_and_its_logger() {
+async fn event_fields_set_the_level_and_logger() {
     let tool = || {
         Tool::new("talk", "", || async {
             tracing::error!(level = "emergency", logger = "reactor", "it melts");
@@ -384,7 +384,7 @@ async fn fields_of_an_event_name_its_level_and_its_logger() {
 }
 
 #[tokio::test]
-async fn a_field_that_is_called_msg_is_kept() {
+async fn field_called_msg_is_preserved() {
     let _guard = listen(logging::layer());
     let server = server(Tool::new("talk", "", || async {
         tracing::info!(msg = "mine", "the event's");

@@ -15,7 +15,7 @@ use crate::server::prompt::{Review, got, idle, listed, names, review, server};
 use crate::support::{LEGACY, answer, calculator, script};
 
 #[tokio::test]
-async fn n1_the_arguments_are_the_fields_of_the_struct() {
+async fn arguments_are_the_fields_of_the_struct() {
     for revision in Revision::ALL {
         let prompts = listed(&server(review()), revision).await;
         let mut severity = json!({"name": "severity", "description": "how strict to be"});
@@ -36,7 +36,7 @@ async fn n1_the_arguments_are_the_fields_of_the_struct() {
 }
 
 #[tokio::test]
-async fn n2_an_argument_is_described_by_an_option() {
+async fn option_describes_an_argument() {
     let prompt = review()
         .argument("code", |a| a.title("Code").description("what was changed"))
         .title("Review")
@@ -54,7 +54,7 @@ async fn n2_an_argument_is_described_by_an_option() {
 }
 
 #[tokio::test]
-async fn n2_arguments_may_be_a_list_and_are_given_as_they_come() {
+async fn listed_arguments_are_passed_through_verbatim() {
     let arguments = [
         PromptArgument::new("topic")
             .with_description("what to explain")
@@ -86,7 +86,7 @@ async fn n2_arguments_may_be_a_list_and_are_given_as_they_come() {
 }
 
 #[tokio::test]
-async fn the_error_of_an_unknown_prompt_names_the_known_ones() {
+async fn unknown_prompt_error_names_the_known_ones() {
     let server = Server::new("views", "1.0.0")
         .prompt(review())
         .prompt(idle("mine").visible_to(|cx| cx.peer_info().is_some()))
@@ -97,7 +97,7 @@ async fn the_error_of_an_unknown_prompt_names_the_known_ones() {
         assert!(got(&server, revision, "mine", json!({})).await["result"].is_object());
         for name in ["others", "never_there"] {
             let answer = got(&server, revision, name, json!({})).await;
-            let message = format!("Unknown prompt: {name} (there are: mine, review)");
+            let message = format!("Unknown prompt: {name} (available: mine, review)");
             assert_eq!(answer["error"], json!({"code": -32602, "message": message}));
         }
         let nameless = answer(&server, revision, "prompts/get", json!({"name": 7})).await;
@@ -129,7 +129,7 @@ async fn prompts_are_unknown_methods_until_some_are_declared() {
 }
 
 #[tokio::test]
-async fn n3_an_invalid_prompt_is_refused_when_it_is_added_or_connected() {
+async fn invalid_prompt_is_refused_when_added_or_connected() {
     #[derive(serde::Deserialize, JsonSchema)]
     #[expect(dead_code, reason = "it is never read")]
     struct Nested {
@@ -142,7 +142,7 @@ async fn n3_an_invalid_prompt_is_refused_when_it_is_added_or_connected() {
     }
     let twice = [PromptArgument::new("a"), PromptArgument::new("a")];
     let table: [(Prompt, &[&str]); 7] = [
-        (idle(""), &["needs a name"]),
+        (idle(""), &["missing name"]),
         (
             Prompt::new("n", "", |_: Nested| async { "" }),
             &["\"n\"", "\"tags\" is an array", "String"],
@@ -165,7 +165,7 @@ async fn n3_an_invalid_prompt_is_refused_when_it_is_added_or_connected() {
         ),
         (
             Prompt::dynamic("d", "", twice, |_, _| async { "" }),
-            &["two arguments \"a\""],
+            &["duplicate argument \"a\""],
         ),
     ];
     let server = server(review());
@@ -186,13 +186,13 @@ async fn n3_an_invalid_prompt_is_refused_when_it_is_added_or_connected() {
     assert!(
         error
             .to_string()
-            .contains("prompt \"p\": there is no argument \"x\""),
+            .contains("prompt \"p\": unknown argument \"x\""),
         "{error}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn n3_p4_clients_hear_of_changes_in_every_revision() {
+async fn prompt_changes_reach_clients_in_every_revision() {
     for revision in Revision::ALL {
         let server = server(review());
         let changed = Arc::new(Notify::new());
@@ -224,7 +224,7 @@ async fn n3_p4_clients_hear_of_changes_in_every_revision() {
 }
 
 #[tokio::test]
-async fn n4_r1_the_list_comes_in_pages() {
+async fn prompts_are_listed_in_pages() {
     let all = ["a", "b", "c", "d", "e"];
     let server = Server::new("pages", "1.0.0")
         .prompts(all.map(idle))

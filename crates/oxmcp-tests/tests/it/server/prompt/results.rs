@@ -14,7 +14,7 @@ use crate::server::prompt::{Review, got, idle, review, server};
 use crate::support::{LEGACY, modern, request, script};
 
 #[tokio::test]
-async fn n1_the_handler_gets_the_struct_in_every_revision() {
+async fn handler_gets_the_struct_in_every_revision() {
     for revision in Revision::ALL {
         let arguments = json!({"code": "x = 1", "severity": "harsh", "lines": "1"});
         let answer = got(&server(review()), revision, "review", arguments).await;
@@ -32,7 +32,7 @@ async fn n1_the_handler_gets_the_struct_in_every_revision() {
 }
 
 #[tokio::test]
-async fn n1_every_form_of_handler_is_called() {
+async fn every_handler_form_is_called() {
     async fn of_context(cx: RequestContext) -> String {
         cx.revision().to_string()
     }
@@ -68,7 +68,7 @@ async fn n1_every_form_of_handler_is_called() {
 }
 
 #[tokio::test]
-async fn the_return_value_of_a_handler_becomes_messages() {
+async fn return_value_of_a_handler_becomes_messages() {
     let text =
         |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
     let one = |text_: &str| json!([text("user", text_)]);
@@ -130,7 +130,7 @@ async fn the_return_value_of_a_handler_becomes_messages() {
 }
 
 #[tokio::test]
-async fn content_of_every_kind_is_fitted_to_the_revision() {
+async fn content_of_every_kind_fits_the_revision() {
     let handler = || async {
         [
             PromptMessage::user(ContentBlock::image(b"i", "image/png")),
@@ -165,7 +165,7 @@ async fn content_of_every_kind_is_fitted_to_the_revision() {
 }
 
 #[tokio::test]
-async fn k1_a_handlers_error_is_the_clients_error() {
+async fn handler_error_becomes_the_clients_error() {
     let server = Server::new("failing", "1.0.0").prompts([
         Prompt::new("own", "", || async {
             Err::<String, _>(Error::invalid_params("no such ticket"))
@@ -196,7 +196,7 @@ async fn k1_a_handlers_error_is_the_clients_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k6_a_slow_prompt_is_cancelled_and_delays_no_other_request() {
+async fn slow_prompt_is_cancelled_without_delaying_others() {
     let prompt = Prompt::new("slow", "", |cx: RequestContext| async move {
         cx.cancelled().await;
         "never sent"

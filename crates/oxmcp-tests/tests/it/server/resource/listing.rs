@@ -3,7 +3,7 @@
 use crate::server::resource::*;
 
 #[tokio::test]
-async fn o3_the_list_says_all_that_was_said_of_a_resource() {
+async fn resource_list_contains_all_metadata() {
     let server = server(
         Resource::text("docs://b", "b", "12345")
             .title("B")
@@ -37,7 +37,7 @@ async fn o3_the_list_says_all_that_was_said_of_a_resource() {
 }
 
 #[tokio::test]
-async fn o4_resources_come_and_go_while_a_client_is_connected() {
+async fn resources_can_change_while_a_client_is_connected() {
     let server = Server::new("library", "1.0.0").resources([]);
     for revision in Revision::ALL {
         let session = testing::connect(&server).revision(revision).await.unwrap();
@@ -57,10 +57,7 @@ async fn o4_resources_come_and_go_while_a_client_is_connected() {
         let error = server
             .add_resources([text("app://z", "z"), text("no uri", "")])
             .unwrap_err();
-        assert!(
-            error.to_string().contains("must begin with a scheme"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("missing scheme"), "{error}");
         session.read_resource("app://z").await.unwrap_err();
 
         server.remove_resources([URI, "app://y", "app://unknown"]);
@@ -69,16 +66,16 @@ async fn o4_resources_come_and_go_while_a_client_is_connected() {
 }
 
 #[tokio::test]
-async fn o4_an_invalid_resource_is_refused_before_the_server_serves() {
+async fn invalid_resource_is_refused_before_serving() {
     for (uri, said) in [
         (
             "notes.txt",
-            "it must begin with a scheme, as \"file:///notes.txt\" or \"notes://today\" do",
+            "missing scheme; expected a URI such as \"file:///notes.txt\" or \"notes://today\"",
         ),
-        ("notes:", "there is nothing behind its scheme"),
+        ("notes:", "nothing follows the scheme"),
         (
             "notes://my day",
-            "it holds characters that a URI cannot; write \"notes://my%20day\"",
+            "invalid characters in the URI; write \"notes://my%20day\"",
         ),
         (
             "notes://100%",
@@ -92,7 +89,7 @@ async fn o4_an_invalid_resource_is_refused_before_the_server_serves() {
 }
 
 #[tokio::test]
-async fn o7_the_list_comes_in_pages() {
+async fn resources_are_listed_in_pages() {
     let resources = (0..5).map(|n| Resource::text(format!("n://{n}"), "n", ""));
     let server = Server::new("library", "1.0.0")
         .page_size(2)
@@ -105,7 +102,7 @@ async fn o7_the_list_comes_in_pages() {
 }
 
 #[tokio::test]
-async fn resources_are_declared_where_there_are_any() {
+async fn resources_are_declared_only_when_present() {
     let capability = json!({"listChanged": true});
     for (server, expected) in [
         (Server::new("x", "1").tool(add()), Value::Null),
@@ -145,7 +142,7 @@ async fn resources_are_declared_where_there_are_any() {
 }
 
 #[tokio::test]
-async fn a_hidden_feature_does_not_exist_for_its_caller() {
+async fn hidden_feature_does_not_exist_for_its_caller() {
     let server = server(Resource::text(URI, "x", "mine").visible_to(|cx| cx.peer_info().is_some()))
         .resource(Resource::text("app://others", "o", "").visible_to(|cx| cx.peer_info().is_none()))
         .resource_template(
@@ -173,7 +170,7 @@ async fn a_hidden_feature_does_not_exist_for_its_caller() {
 }
 
 #[tokio::test]
-async fn the_handlers_caching_overrides_the_definitions() {
+async fn handlers_caching_overrides_the_definitions() {
     let hour = CacheHint::public(Duration::from_secs(3600));
     let own = || async {
         let mut result = ReadResourceResult::from(ResourceContents::from("x"));
@@ -216,7 +213,7 @@ async fn the_handlers_caching_overrides_the_definitions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p4_changes_of_resources_and_of_templates_are_notified_alike() {
+async fn resource_and_template_changes_are_notified_alike() {
     const CHANGED: &str = "notifications/resources/list_changed";
     let server = Server::new("library", "1.0.0").resources([]);
     let change = |step: usize| match step {
@@ -262,7 +259,7 @@ async fn p4_changes_of_resources_and_of_templates_are_notified_alike() {
 }
 
 #[tokio::test]
-async fn a_template_lists_what_it_has_among_the_other_resources() {
+async fn template_entries_are_listed_among_resources() {
     use oxmcp::{Client, protocol::Resource as Listed};
 
     let note = |_cx, _variables| async { "a note" };

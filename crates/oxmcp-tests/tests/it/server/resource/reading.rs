@@ -16,7 +16,7 @@ async fn with_context(cx: RequestContext) -> String {
 }
 
 #[tokio::test]
-async fn o1_every_form_of_handler_reads_in_every_revision() {
+async fn every_handler_form_reads_in_every_revision() {
     for revision in Revision::ALL {
         for (resource, text) in [
             (Resource::new(URI, "x", function), "text"),
@@ -38,7 +38,7 @@ async fn o1_every_form_of_handler_reads_in_every_revision() {
 }
 
 #[tokio::test]
-async fn o1_the_return_type_of_a_handler_decides_the_contents() {
+async fn handler_return_type_decides_the_contents() {
     let text = || ResourceContents::from("x");
     for revision in Revision::ALL {
         for resource in [
@@ -74,7 +74,7 @@ async fn o1_the_return_type_of_a_handler_decides_the_contents() {
 }
 
 #[tokio::test]
-async fn o2_the_uri_and_the_type_are_filled_in_where_they_are_left_out() {
+async fn omitted_uri_and_type_are_filled_in() {
     let several = || async {
         [
             ResourceContents::from("own"),
@@ -107,7 +107,7 @@ async fn o2_the_uri_and_the_type_are_filled_in_where_they_are_left_out() {
 }
 
 #[tokio::test]
-async fn o8_an_unknown_resource_is_an_error_with_its_uri() {
+async fn unknown_resource_error_contains_its_uri() {
     let server = server(Resource::text(URI, "x", ""))
         .resource(Resource::new("app://none", "none", || async {
             None::<String>
@@ -145,7 +145,7 @@ async fn answer_to(server: &Server, revision: Revision, params: Value) -> Value 
 }
 
 #[tokio::test]
-async fn o8_errors_keep_their_code_and_others_tell_their_text() {
+async fn errors_keep_their_code_or_show_their_text() {
     let server = server(Resource::new(URI, "x", || async {
         Err::<String, _>(io::Error::other("the disk is on fire"))
     }))

@@ -26,7 +26,7 @@ fn noting() -> (Server, Calls) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_each_watch_that_was_agreed_to_ends_once() {
+async fn each_granted_watch_ends_once() {
     for revision in Revision::ALL {
         for by_client in [true, false] {
             let (server, calls) = noting();
@@ -53,7 +53,7 @@ async fn p2_each_watch_that_was_agreed_to_ends_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_a_client_that_subscribes_twice_counts_once() {
+async fn client_subscribing_twice_counts_once() {
     let (server, calls) = noting();
     let revision = Revision::LATEST_LEGACY;
     let mut peer = open(&server, revision).await;
@@ -71,7 +71,7 @@ async fn p2_a_client_that_subscribes_twice_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_a_refused_resource_is_not_watched() {
+async fn refused_resource_is_not_watched() {
     let (server, calls) = noting();
     for revision in LEGACY {
         let mut peer = open(&server, revision).await;
@@ -100,7 +100,7 @@ async fn p2_a_refused_resource_is_not_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_subscribing_and_unsubscribing_keep_their_order() {
+async fn subscribing_and_unsubscribing_keep_their_order() {
     let gate = Arc::new(Notify::new());
     let calls = Calls::default();
     let (pass, begun, ended) = (Arc::clone(&gate), Arc::clone(&calls), Arc::clone(&calls));
@@ -160,7 +160,7 @@ async fn p2_subscribing_and_unsubscribing_keep_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p2_a_panic_in_a_hook_leaves_the_session_alone() {
+async fn panicking_hook_does_not_end_the_session() {
     let server = server().on_subscribe(
         |_cx: RequestContext, uri: String| async move {
             assert!(!uri.ends_with("panic"), "secret");

@@ -32,7 +32,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_one_notification_tells_all_changes_of_ten_milliseconds() {
+async fn changes_within_ten_milliseconds_are_coalesced() {
     for revision in LEGACY {
         let server = calculator();
         let mut peer = script(&server).await;
@@ -56,7 +56,7 @@ async fn h3_one_notification_tells_all_changes_of_ten_milliseconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_steady_stream_of_changes_is_notified_in_intervals() {
+async fn steady_changes_are_notified_in_intervals() {
     let server = calculator();
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[3]).await.unwrap();
@@ -71,7 +71,7 @@ async fn h3_a_steady_stream_of_changes_is_notified_in_intervals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_only_initialized_clients_are_notified() {
+async fn only_initialized_clients_are_notified() {
     let server = calculator();
     let mut stranger = script(&server).await;
     let mut modern_peer = script(&server).await;
@@ -108,7 +108,7 @@ async fn h3_only_initialized_clients_are_notified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_client_without_the_tools_capability_is_not_notified_of_changes() {
+async fn client_without_tools_capability_is_not_notified() {
     let server = Server::new("empty", "1.0.0");
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[2]).await.unwrap();
@@ -122,7 +122,7 @@ async fn h3_a_client_without_the_tools_capability_is_not_notified_of_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_operations_without_effect_are_not_notified() {
+async fn operations_without_effect_are_not_notified() {
     let server = calculator();
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[2]).await.unwrap();
@@ -135,7 +135,7 @@ async fn h3_operations_without_effect_are_not_notified() {
 }
 
 #[tokio::test]
-async fn h3_tools_may_be_changed_by_a_thread_that_knows_no_runtime() {
+async fn tools_may_be_changed_outside_a_runtime() {
     let server = calculator();
     let mut peer = script(&server).await;
     peer.initialize(LEGACY[2]).await.unwrap();
@@ -148,7 +148,7 @@ async fn h3_tools_may_be_changed_by_a_thread_that_knows_no_runtime() {
 }
 
 #[test]
-fn h3_a_runtime_that_ends_does_not_silence_the_server() {
+fn ended_runtime_does_not_silence_the_server() {
     let server = calculator();
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
@@ -175,7 +175,7 @@ fn h3_a_runtime_that_ends_does_not_silence_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h2_h3_every_session_of_the_server_is_notified() {
+async fn every_session_of_the_server_is_notified() {
     let server = calculator();
     let mut peers = Vec::new();
     for revision in LEGACY {

@@ -68,7 +68,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_p4_a_subscription_from_its_first_message_to_its_last() {
+async fn subscription_delivers_its_first_and_last_message() {
     let server = calculator();
     let mut peer = script(&server).await;
     let filter = json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["file:///x"]});
@@ -94,7 +94,7 @@ async fn h3_p4_a_subscription_from_its_first_message_to_its_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_p4_one_notification_tells_all_changes_of_ten_milliseconds() {
+async fn changes_within_ten_milliseconds_are_coalesced() {
     let server = calculator();
     let mut peer = script(&server).await;
     assert_eq!(subscribe(&mut peer, 1, tools()).await, tools());
@@ -114,7 +114,7 @@ async fn h3_p4_one_notification_tells_all_changes_of_ten_milliseconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_filter_is_narrowed_to_declared_and_requested_kinds() {
+async fn filter_is_narrowed_to_declared_and_requested_kinds() {
     let everything = json!({
         "toolsListChanged": true,
         "promptsListChanged": true,
@@ -149,7 +149,7 @@ async fn h3_a_filter_is_narrowed_to_declared_and_requested_kinds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_many_subscriptions_share_one_pipe() {
+async fn many_subscriptions_share_one_pipe() {
     let server = calculator();
     let mut peer = script(&server).await;
     for id in 1..=3 {
@@ -174,7 +174,7 @@ async fn h3_many_subscriptions_share_one_pipe() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_a_cancelled_subscription_ends_without_an_answer() {
+async fn cancelled_subscription_ends_without_an_answer() {
     let server = calculator();
     let mut peer = script(&server).await;
     subscribe(&mut peer, 1, tools()).await;
@@ -190,7 +190,7 @@ async fn h3_a_cancelled_subscription_ends_without_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h3_changes_during_the_acknowledgement_are_notified() {
+async fn changes_during_the_acknowledgement_are_notified() {
     let server = calculator();
     let mut peer = script(&server).await;
     // The change is pending when the subscription is opened, and notified after it.
@@ -200,7 +200,7 @@ async fn h3_changes_during_the_acknowledgement_are_notified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_subscription_ends_with_the_session_and_delays_nothing() {
+async fn open_subscription_ends_with_session_without_delay() {
     for from_server in [false, true] {
         let server = calculator();
         let mut peer = script(&server).await;
@@ -228,7 +228,7 @@ async fn an_open_subscription_ends_with_the_session_and_delays_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_is_ended_while_other_requests_may_still_finish() {
+async fn subscription_ends_while_other_requests_may_finish() {
     let server = calculator().tool(oxmcp::Tool::new("slow", "Take a second", || async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         "done"
@@ -290,7 +290,7 @@ async fn subscriptions_are_bounded_and_leave_room_for_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_makes_nothing_grow_and_delays_no_other() {
+async fn stalled_client_uses_bounded_memory_without_delaying_others() {
     const CHANGES: usize = 2000;
     let limits = Limits::default().max_unsent_bytes(1024);
     let server = calculator().limits(limits);
@@ -307,7 +307,7 @@ async fn a_client_that_does_not_read_makes_nothing_grow_and_delays_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_makes_no_sense_is_refused() {
+async fn nonsensical_subscription_is_refused() {
     let server = calculator().strict();
     let mut peer = script(&server).await;
     subscribe(&mut peer, 1, tools()).await;
@@ -330,7 +330,7 @@ async fn a_subscription_that_makes_no_sense_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_session_has_no_subscriptions_but_may_share_its_pipe() {
+async fn legacy_session_and_subscriptions_can_share_a_pipe() {
     let server = calculator();
     let mut peer = script(&server).await;
     peer.initialize(oxmcp::Revision::V2025_03_26).await.unwrap();
@@ -360,7 +360,7 @@ async fn a_legacy_session_has_no_subscriptions_but_may_share_its_pipe() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_passes_the_middleware() {
+async fn subscription_passes_through_middleware() {
     let server = calculator()
         .layer(middleware::from_fn(
             |request: Request, next: Next| async move { next.run(request).await },

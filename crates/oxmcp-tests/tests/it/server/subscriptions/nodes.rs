@@ -104,7 +104,7 @@ async fn told(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_at_one_node_is_told_once_at_all() {
+async fn change_at_one_node_is_notified_once_everywhere() {
     for revision in Revision::ALL {
         let bus = Observed::new();
         let nodes: [Server; 3] = nodes(&bus);
@@ -134,7 +134,7 @@ async fn a_change_at_one_node_is_told_once_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_without_clients_tells_the_others() {
+async fn node_without_clients_notifies_other_nodes() {
     let bus = Observed::new();
     let [silent, other] = nodes(&bus);
     settle().await;
@@ -147,7 +147,7 @@ async fn a_node_without_clients_tells_the_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_missed_is_all_told() {
+async fn missed_messages_report_everything_as_changed() {
     for revision in Revision::ALL {
         let bus = Observed::new();
         let [node] = nodes(&bus);
@@ -170,7 +170,7 @@ async fn what_was_missed_is_all_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_much_for_a_message_is_all_told() {
+async fn oversized_message_reports_everything_as_changed() {
     let bus = Observed::new();
     let [one, other] = nodes(&bus);
     settle().await;
@@ -190,7 +190,7 @@ async fn too_much_for_a_message_is_all_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_of_another_name_hears_nothing() {
+async fn server_of_another_name_receives_nothing() {
     let bus = Observed::new();
     let [one] = nodes(&bus);
     let other = Server::new("other", "1.0.0").subscriptions();
@@ -206,7 +206,7 @@ async fn a_server_of_another_name_hears_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_are_told_later_where_the_bus_fails() {
+async fn changes_are_announced_after_a_bus_failure() {
     let bus = Observed::new();
     let [one, other] = nodes(&bus);
     settle().await;
@@ -233,7 +233,7 @@ impl Notification for Entered {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_extension_publishes_is_made_again_at_other_nodes() {
+async fn extension_publications_are_repeated_at_other_nodes() {
     const KEY: &str = "com.example/rooms";
     let bus = Observed::new();
     // State that the nodes share.

@@ -3,7 +3,7 @@
 use crate::server::subscriptions::*;
 
 #[tokio::test(start_paused = true)]
-async fn p1_p3_only_watchers_of_a_resource_are_notified() {
+async fn only_watchers_of_a_resource_are_notified() {
     let server = server();
     let mut peers = Vec::new();
     for revision in Revision::ALL {
@@ -36,7 +36,7 @@ async fn p1_p3_only_watchers_of_a_resource_are_notified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_updates_have_the_form_of_the_revision() {
+async fn updates_have_the_form_of_the_revision() {
     let server = server();
     let mut legacy = open(&server, Revision::V2025_06_18).await;
     let answer = watch(&mut legacy, Revision::V2025_06_18, 1, "file:///a").await;
@@ -62,7 +62,7 @@ async fn p1_updates_have_the_form_of_the_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p3_updates_within_ten_milliseconds_are_notified_once_for_each_resource() {
+async fn updates_within_ten_milliseconds_are_coalesced_per_resource() {
     let server = server();
     for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
         let mut peer = open(&server, revision).await;
@@ -85,7 +85,7 @@ async fn p3_updates_within_ten_milliseconds_are_notified_once_for_each_resource(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_clients_sessions_watch_as_their_revision_does() {
+async fn client_sessions_watch_as_their_revision_requires() {
     let server = server();
     for revision in Revision::ALL {
         let session = testing::connect(&server).revision(revision).await.unwrap();
@@ -112,7 +112,7 @@ async fn p1_clients_sessions_watch_as_their_revision_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p3_watched_resources_are_bounded_over_the_whole_connection() {
+async fn watched_resources_are_bounded_per_connection() {
     let limits = Limits::default()
         .max_watched_uris(4)
         .max_watched_uri_bytes(100);
@@ -145,7 +145,7 @@ async fn p3_watched_resources_are_bounded_over_the_whole_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_makes_nothing_grow() {
+async fn stalled_client_uses_bounded_memory() {
     const UPDATES: usize = 2000;
     let limits = Limits::default().max_unsent_bytes(1024);
     let server = server().limits(limits);
@@ -170,7 +170,7 @@ fn unsent(server: &Server) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_updates_at_once_wait_until_the_client_reads() {
+async fn many_updates_at_once_wait_for_the_reader() {
     const RESOURCES: i64 = 2000;
     for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
         let limits = Limits::default().max_unsent_bytes(1024);
@@ -202,7 +202,7 @@ async fn many_updates_at_once_wait_until_the_client_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_tasks_have_their_turn_while_many_are_notified() {
+async fn other_tasks_run_while_many_are_notified() {
     const SUBSCRIPTIONS: i64 = 1000;
     let server = server();
     let mut peer = open(&server, Revision::LATEST).await;
@@ -223,7 +223,7 @@ async fn other_tasks_have_their_turn_while_many_are_notified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p1_without_subscriptions_nothing_can_be_watched() {
+async fn watching_requires_declared_subscriptions() {
     let server = Server::new("files", "1.0.0").resource(Resource::text("file:///a", "a", ""));
     for revision in LEGACY {
         let mut peer = open(&server, revision).await;
@@ -244,7 +244,7 @@ async fn p1_without_subscriptions_nothing_can_be_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hidden_resource_is_watched_like_a_missing_one_and_never_notified() {
+async fn hidden_resource_is_watchable_but_never_notified() {
     let server = restricted(server());
     for revision in Revision::ALL {
         let mut peer = open(&server, revision).await;
@@ -270,7 +270,7 @@ async fn a_hidden_resource_is_watched_like_a_missing_one_and_never_notified() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_author_is_not_asked_about_hidden_resources() {
+async fn hooks_are_not_called_for_hidden_resources() {
     let asked = Calls::default();
     let asks = Arc::clone(&asked);
     let server = restricted(server()).on_subscribe(
@@ -298,7 +298,7 @@ async fn the_author_is_not_asked_about_hidden_resources() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_is_hidden_later_is_not_notified_from_then_on() {
+async fn resource_hidden_later_is_no_longer_notified() {
     let server = server();
     let mut peers = Vec::new();
     for revision in Revision::ALL {
@@ -318,7 +318,7 @@ async fn a_resource_that_is_hidden_later_is_not_notified_from_then_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_resources_are_refused_before_each_is_checked() {
+async fn excess_resources_are_refused_before_individual_checks() {
     let limits = Limits::default().max_watched_uris(4);
     let looked = Arc::new(Mutex::new(0));
     let looks = Arc::clone(&looked);
@@ -343,7 +343,7 @@ async fn too_many_resources_are_refused_before_each_is_checked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_metadata_of_a_subscription_is_kept_and_counted() {
+async fn subscription_metadata_is_stored_and_counted() {
     let limits = Limits::default().max_watched_uri_bytes(1 << 10);
     let mut peer = open(&server().limits(limits), Revision::LATEST).await;
     let filter = || json!({"notifications": {"toolsListChanged": true}});
@@ -356,7 +356,7 @@ async fn the_metadata_of_a_subscription_is_kept_and_counted() {
 }
 
 #[tokio::test]
-async fn resources_may_be_updated_by_a_thread_that_knows_no_runtime() {
+async fn resources_may_be_updated_outside_a_runtime() {
     let server = server();
     let mut peer = open(&server, Revision::LATEST_LEGACY).await;
     watch(&mut peer, Revision::LATEST_LEGACY, 1, "file:///a").await;

@@ -28,7 +28,7 @@ async fn only_context(cx: RequestContext) -> String {
 }
 
 #[tokio::test]
-async fn m5_every_form_of_handler_is_called_in_every_revision() {
+async fn every_handler_form_is_called_in_every_revision() {
     let server = Server::new("forms", "1.0.0").tools([
         Tool::new("function", "", function),
         Tool::new("with_context", "", with_context),
@@ -73,7 +73,7 @@ async fn m5_every_form_of_handler_is_called_in_every_revision() {
 }
 
 #[tokio::test]
-async fn m5_a_tool_without_input_says_that_it_takes_none_and_ignores_what_comes() {
+async fn tool_without_input_declares_none_and_ignores_arguments() {
     let open = Tool::new("nothing", "", nothing);
     let closed = Tool::new("strict", "", nothing).deny_unknown();
     let written = Tool::new("written", "", nothing)
@@ -101,7 +101,7 @@ struct Count {
 }
 
 #[tokio::test]
-async fn m10_values_that_only_the_type_refuses_are_named_too() {
+async fn values_refused_only_by_type_are_named() {
     let count = |Count { count }: Count| async move { count };
     let server = Server::new("counter", "1.0.0").tool(Tool::new("count", "", count));
     let mut peer = crate::support::script(&server).await;
@@ -113,7 +113,7 @@ async fn m10_values_that_only_the_type_refuses_are_named_too() {
         ),
         (
             r#"{"count": 1, "count": 2}"#,
-            "\"count\" stands there twice; give it once",
+            "duplicate member \"count\"; send it once",
         ),
     ] {
         let params = format!(r#"{{"name":"count","arguments":{arguments}}}"#);
@@ -128,7 +128,7 @@ async fn m10_values_that_only_the_type_refuses_are_named_too() {
 
 /// By JSON Schema `3.0` is an integer, so a tool accepts it, wherever it occurs.
 #[tokio::test]
-async fn n9_an_integer_may_be_written_with_a_fraction() {
+async fn integer_may_have_a_zero_fraction() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Order {
         count: u32,
@@ -175,7 +175,7 @@ async fn returned(tool: Tool, revision: Revision) -> Value {
 }
 
 #[tokio::test]
-async fn a_helper_may_fail_with_what_can_be_boxed() {
+async fn helper_may_fail_with_any_boxable_error() {
     type Boxed = Box<dyn std::error::Error + Send + Sync>;
     let helper = |ours: bool| -> Result<u32, Boxed> {
         if ours {
@@ -199,7 +199,7 @@ async fn a_helper_may_fail_with_what_can_be_boxed() {
 }
 
 #[tokio::test]
-async fn structured_content_may_have_a_text_of_its_own() {
+async fn structured_content_may_have_separate_text() {
     for revision in Revision::ALL {
         let warm = || async { Structured(Weather { celsius: 22.5 }).with_text("It is warm.") };
         let tool = Tool::new("t", "", warm);
@@ -218,7 +218,7 @@ async fn structured_content_may_have_a_text_of_its_own() {
 }
 
 #[tokio::test]
-async fn m5_text_has_no_structured_content() {
+async fn text_has_no_structured_content() {
     for revision in Revision::ALL {
         for tool in [
             Tool::new("t", "", || async { "x" }),
@@ -246,7 +246,7 @@ async fn m5_text_has_no_structured_content() {
 }
 
 #[tokio::test]
-async fn m5_nothing_is_an_empty_result() {
+async fn unit_is_an_empty_result() {
     for revision in Revision::ALL {
         let result = returned(Tool::new("t", "", || async {}), revision).await;
         assert_eq!(result["content"], json!([]), "{revision}");
@@ -254,7 +254,7 @@ async fn m5_nothing_is_an_empty_result() {
 }
 
 #[tokio::test]
-async fn m5_scalars_and_structures_are_text_and_structured_content() {
+async fn scalars_and_structures_are_text_and_structured_content() {
     let revision = Revision::LATEST;
     for (tool, value) in [
         (Tool::new("t", "", || async { true }), json!(true)),
@@ -299,7 +299,7 @@ impl fmt::Display for Broken {
 impl std::error::Error for Broken {}
 
 #[tokio::test]
-async fn k3_the_error_of_a_tool_reaches_the_model() {
+async fn tool_error_reaches_the_model() {
     for revision in Revision::ALL {
         for (tool, said) in [
             (
@@ -334,7 +334,7 @@ async fn k3_the_error_of_a_tool_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn k1_k2_an_oxmcp_error_goes_through_unchanged() {
+async fn oxmcp_error_passes_through_unchanged() {
     let fail = || async {
         let error = Error::protocol(-32099, "quota").with_data(json!({"left": 0}));
         Err::<String, _>(error)
@@ -376,7 +376,7 @@ impl<'de> serde::Deserialize<'de> for Bomb {
 }
 
 #[tokio::test]
-async fn w2_a_panic_anywhere_in_a_handler_leaves_the_session_alone() {
+async fn panic_anywhere_in_handler_keeps_the_session() {
     let server = Server::new("panics", "1.0.0").tools([
         Tool::new("inside", "", || async {
             assert!(std::hint::black_box(false), "secret");

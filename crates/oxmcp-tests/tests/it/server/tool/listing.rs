@@ -19,7 +19,7 @@ async fn listed(server: &Server, revision: Revision) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn m1_m3_a_tool_is_listed_with_all_that_was_said_of_it() {
+async fn tool_list_contains_all_metadata() {
     let tool = add()
         .title("Addition")
         .read_only()
@@ -56,7 +56,7 @@ async fn m1_m3_a_tool_is_listed_with_all_that_was_said_of_it() {
 }
 
 #[tokio::test]
-async fn m1_unset_fields_are_not_listed() {
+async fn unset_fields_are_not_listed() {
     let server = Server::new("quiet", "1.0.0").tool(idle("idle"));
     for revision in Revision::ALL {
         let tools = listed(&server, revision).await;
@@ -68,7 +68,7 @@ async fn m1_unset_fields_are_not_listed() {
 }
 
 #[tokio::test]
-async fn m2_a_dynamic_tool_gets_the_arguments_as_they_came() {
+async fn dynamic_tool_receives_arguments_verbatim() {
     let tool = Tool::dynamic(
         "raw",
         "",
@@ -86,7 +86,7 @@ async fn m2_a_dynamic_tool_gets_the_arguments_as_they_came() {
 }
 
 #[tokio::test]
-async fn m14_annotations_can_be_given_whole() {
+async fn annotations_can_be_set_as_a_whole() {
     let annotations = ToolAnnotations::default()
         .with_title("Idle")
         .with_read_only_hint(false);
@@ -99,7 +99,7 @@ async fn m14_annotations_can_be_given_whole() {
 }
 
 #[tokio::test]
-async fn m8_explicit_schemas_replace_the_inferred_ones() {
+async fn explicit_schemas_replace_the_inferred_ones() {
     let input = json!({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}, "b": {"type": "number"}}, "required": ["a", "b"]});
     let output =
         json!({"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]});
@@ -126,7 +126,7 @@ async fn m8_explicit_schemas_replace_the_inferred_ones() {
 }
 
 #[tokio::test]
-async fn m4_a_tool_that_is_wrong_is_refused_when_it_is_added() {
+async fn invalid_tool_is_refused_when_added() {
     let server = calculator();
     let object = json!({"type": "object"});
     let dynamic = |name: &str, schema: Value| {
@@ -169,7 +169,7 @@ async fn m4_a_tool_that_is_wrong_is_refused_when_it_is_added() {
 }
 
 #[tokio::test]
-async fn m4_a_tool_that_is_wrong_keeps_the_server_from_connecting() {
+async fn invalid_tool_prevents_the_server_from_connecting() {
     let server = Server::new("wrong", "1.0.0")
         .tool(idle("two words"))
         .tool(idle("also wrong"));
@@ -189,7 +189,7 @@ async fn m4_a_tool_that_is_wrong_keeps_the_server_from_connecting() {
 }
 
 #[tokio::test]
-async fn m15_the_order_does_not_depend_on_how_tools_were_added() {
+async fn list_order_is_independent_of_insertion_order() {
     let names = ["b", "a", "C", "c.d", "c", "Z_9"];
     let one = Server::new("one", "1.0.0").tools(names.map(idle));
     let other = Server::new("other", "1.0.0").tools(names.into_iter().rev().map(idle));
@@ -199,7 +199,7 @@ async fn m15_the_order_does_not_depend_on_how_tools_were_added() {
 }
 
 #[tokio::test]
-async fn m4_m13_a_tool_of_the_same_name_takes_the_place_of_the_other() {
+async fn tool_of_same_name_replaces_the_other() {
     let server = calculator();
     let session = testing::connect(&server).await.unwrap();
     assert_eq!(
@@ -221,7 +221,7 @@ async fn m4_m13_a_tool_of_the_same_name_takes_the_place_of_the_other() {
 }
 
 #[tokio::test]
-async fn m4_a_running_call_continues_though_its_tool_is_removed() {
+async fn running_call_continues_though_its_tool_is_removed() {
     for revision in Revision::ALL {
         let (started, mut starts) = mpsc::channel(1);
         let (go, gone) = tokio::sync::watch::channel(false);
@@ -268,7 +268,7 @@ async fn tools_are_unknown_methods_until_some_are_declared() {
 }
 
 #[tokio::test]
-async fn capabilities_follow_the_features_that_were_added_and_stay() {
+async fn declared_capabilities_follow_added_features_and_stay() {
     for revision in LEGACY {
         let server = Server::new("s", "1.0.0");
         let answer = script(&server).await.initialize(revision).await.unwrap();
@@ -305,7 +305,7 @@ async fn capabilities_follow_the_features_that_were_added_and_stay() {
 }
 
 #[tokio::test]
-async fn h14_handlers_may_keep_state() {
+async fn handlers_may_capture_state() {
     let mut count = std::sync::atomic::AtomicU32::new(0);
     *count.get_mut() = 5;
     let count = std::sync::Arc::new(count);
@@ -324,7 +324,7 @@ async fn h14_handlers_may_keep_state() {
 }
 
 #[tokio::test]
-async fn a_schema_is_taken_in_every_form_and_text_keeps_its_order() {
+async fn schema_is_accepted_in_every_form() {
     use oxmcp::{Schema, Structured};
     use serde_json::value::RawValue;
 
@@ -367,5 +367,5 @@ async fn a_schema_is_taken_in_every_form_and_text_keeps_its_order() {
         .check()
         .unwrap_err()
         .to_string();
-    assert!(error.contains("the schema cannot be read"), "{error}");
+    assert!(error.contains("cannot parse the schema"), "{error}");
 }

@@ -79,7 +79,7 @@ async fn got(revision: Revision, tool: &str, arguments: Value) -> Result<Value, 
 }
 
 #[tokio::test]
-async fn arguments_are_taken_as_they_are_meant() {
+async fn slightly_wrong_arguments_are_corrected() {
     let table = [
         (
             json!({"text": "a", "limit": null, "tags": null, "exact": null, "filters": null}),
@@ -136,7 +136,7 @@ async fn arguments_are_taken_as_they_are_meant() {
 }
 
 #[tokio::test]
-async fn errors_are_those_of_what_was_sent() {
+async fn validation_errors_refer_to_arguments_as_sent() {
     let table = [
         // No other value of the same call is changed, if one cannot be mended.
         (
@@ -188,7 +188,7 @@ async fn errors_are_those_of_what_was_sent() {
 }
 
 #[tokio::test]
-async fn schemas_written_by_hand_are_mended_too() {
+async fn arguments_for_handwritten_schemas_are_corrected() {
     let table = [
         (
             json!({"n": "7", "list": "[1, 2]", "any": "3"}),
@@ -214,7 +214,7 @@ async fn schemas_written_by_hand_are_mended_too() {
 }
 
 #[tokio::test]
-async fn nothing_stands_for_no_arguments() {
+async fn empty_values_mean_no_arguments() {
     for revision in Revision::ALL {
         for nothing in [json!([]), json!(""), json!(null), json!({})] {
             let answer = call(&server(), revision, "idle", nothing.clone()).await;
@@ -224,7 +224,7 @@ async fn nothing_stands_for_no_arguments() {
 }
 
 #[tokio::test]
-async fn strict_arguments_are_not_mended() {
+async fn strict_arguments_are_not_corrected() {
     let sent = json!({"text": "a", "limit": "5"});
     let error = got(Revision::LATEST, "strict", sent.clone())
         .await
@@ -271,7 +271,7 @@ async fn prompted(server: &Server, revision: Revision, name: &str, arguments: Va
 }
 
 #[tokio::test]
-async fn arguments_of_prompts_are_text() {
+async fn prompt_arguments_may_be_sent_as_scalars() {
     for revision in Revision::ALL {
         let sent = json!({"topic": 1.50, "lines": 3, "rhymes": true});
         let text = prompted(&poems(), revision, "typed", sent).await;
@@ -310,7 +310,7 @@ async fn arguments_of_prompts_are_text() {
 }
 
 #[tokio::test]
-async fn completed_values_are_text() {
+async fn completed_values_may_be_sent_as_scalars() {
     let params = json!({
         "ref": {"type": "ref/prompt", "name": "typed"},
         "argument": {"name": "topic", "value": 1},

@@ -95,19 +95,19 @@ async fn formats_are_named_in_words() {
         ),
         (
             json!({"id": "seven"}),
-            r#"/id: "seven" is not a UUID; expected a form such as 67e55044-10b1-426f-9247-bb680e5fe0c8"#,
+            r#"/id: "seven" is not a UUID; expected a value such as 67e55044-10b1-426f-9247-bb680e5fe0c8"#,
         ),
         (
             json!({"page": "example.com"}),
-            r#"/page: "example.com" is not a URI; expected a form such as https://example.com/page"#,
+            r#"/page: "example.com" is not a URI; expected a value such as https://example.com/page"#,
         ),
         (
             json!({"page": "https://exa mple.com"}),
-            r#"/page: "https://exa mple.com" is not a URI; expected a form such as https://example.com/page"#,
+            r#"/page: "https://exa mple.com" is not a URI; expected a value such as https://example.com/page"#,
         ),
         (
             json!({"address": "home"}),
-            r#"/address: "home" is not an IP address; expected a form such as 192.0.2.1 or 2001:db8::1"#,
+            r#"/address: "home" is not an IP address; expected a value such as 192.0.2.1 or 2001:db8::1"#,
         ),
         (
             json!({"nested": [{"due": "2026-01-31"}, {"due": "soon"}]}),
@@ -119,7 +119,7 @@ async fn formats_are_named_in_words() {
         ),
         (
             json!({"date": "x", "id": "y"}),
-            "/date: \"x\" is not a date; expected YYYY-MM-DD\n/id: \"y\" is not a UUID; expected a form such as 67e55044-10b1-426f-9247-bb680e5fe0c8",
+            "/date: \"x\" is not a date; expected YYYY-MM-DD\n/id: \"y\" is not a UUID; expected a value such as 67e55044-10b1-426f-9247-bb680e5fe0c8",
         ),
         // The words of the author's own type.
         (json!({"even": 3}), "/even: the number must be even"),

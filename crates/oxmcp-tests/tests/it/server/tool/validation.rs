@@ -42,7 +42,7 @@ fn shop() -> (Server, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn m10_invalid_arguments_are_reported_to_the_model_and_the_handler_is_not_called() {
+async fn invalid_arguments_are_reported_without_calling_the_handler() {
     let table: [(Value, &[&str]); 7] = [
         (json!({}), &["order", "count"]),
         (json!({"count": "two"}), &["/count", "integer", "\"two\""]),
@@ -82,7 +82,7 @@ async fn m10_invalid_arguments_are_reported_to_the_model_and_the_handler_is_not_
 }
 
 #[tokio::test]
-async fn m10_all_that_is_wrong_is_said_at_once() {
+async fn problems_are_all_reported_at_once() {
     let (server, _) = shop();
     let answer = call(
         &server,
@@ -98,7 +98,7 @@ async fn m10_all_that_is_wrong_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn i5_no_arguments_and_null_are_an_empty_object() {
+async fn missing_or_null_arguments_mean_an_empty_object() {
     let server = Server::new("quiet", "1.0.0").tools([
         Tool::new("none", "", || async { "called" }),
         Tool::new("optional", "", |order: Option1| async move {
@@ -128,7 +128,7 @@ struct Option1 {
 }
 
 #[tokio::test]
-async fn w19_extra_arguments_are_let_through_unless_the_type_forbids_them() {
+async fn extra_arguments_are_accepted_unless_type_forbids_them() {
     #[derive(serde::Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Strict {
@@ -147,7 +147,7 @@ async fn w19_extra_arguments_are_let_through_unless_the_type_forbids_them() {
 }
 
 #[tokio::test]
-async fn a_misspelt_argument_is_refused_and_what_clients_add_is_not() {
+async fn misspelled_argument_is_refused_unlike_client_additions() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Update {
         id: u32,
@@ -215,7 +215,7 @@ async fn a_misspelt_argument_is_refused_and_what_clients_add_is_not() {
 }
 
 #[tokio::test]
-async fn params_that_do_not_fit_the_method_are_a_protocol_error() {
+async fn params_invalid_for_the_method_are_protocol_errors() {
     for revision in Revision::ALL {
         for params in [json!({}), json!({"name": 1}), json!({"name": null})] {
             let answer = answer(&calculator(), revision, "tools/call", params).await;
@@ -225,7 +225,7 @@ async fn params_that_do_not_fit_the_method_are_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_a_protocol_error_that_names_those_there_are() {
+async fn unknown_tool_error_names_the_existing_ones() {
     for revision in Revision::ALL {
         let answer = call(&calculator(), revision, "ad", json!({})).await;
         assert_eq!(answer["error"]["code"], -32602);
@@ -241,13 +241,13 @@ async fn an_unknown_tool_is_a_protocol_error_that_names_those_there_are() {
         answer["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("there are none"),
+            .contains("none available"),
         "{answer}"
     );
 }
 
 #[tokio::test]
-async fn an_unknown_tool_with_an_endless_name_is_not_repeated_whole() {
+async fn unknown_tool_error_truncates_long_names() {
     let answer = call(
         &calculator(),
         Revision::LATEST,
@@ -259,7 +259,7 @@ async fn an_unknown_tool_with_an_endless_name_is_not_repeated_whole() {
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_its_own_schema_is_an_internal_error_without_details() {
+async fn result_violating_its_schema_hides_details() {
     let object =
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let server = Server::new("liar", "1.0.0").tools([
@@ -296,7 +296,7 @@ async fn a_result_that_breaks_its_own_schema_is_an_internal_error_without_detail
 }
 
 #[tokio::test]
-async fn w20_dynamic_tools_are_validated_unless_they_say_otherwise() {
+async fn dynamic_tools_are_validated_by_default() {
     let schema =
         json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let echo = |name: &str| {
@@ -316,7 +316,7 @@ async fn w20_dynamic_tools_are_validated_unless_they_say_otherwise() {
 }
 
 #[tokio::test]
-async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
+async fn duplicate_argument_is_refused_by_every_tool() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Any {
         a: Value,
@@ -373,7 +373,7 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
             peer.send_line(line).await.unwrap();
             let answer = peer.receive().await.unwrap();
             assert_eq!(answer["result"]["isError"], true, "{name}: {answer}");
-            let fault = format!("{doubled:?} stands there twice; give it once");
+            let fault = format!("duplicate member {doubled:?}; send it once");
             let expected = format!("The arguments of {name} are not valid.\n{fault}");
             assert_eq!(text(&answer), expected, "{arguments}");
         }
@@ -381,7 +381,7 @@ async fn a_name_that_stands_twice_in_arguments_is_refused_by_every_tool() {
 }
 
 #[tokio::test]
-async fn what_a_tool_writes_is_validated_whatever_its_type_says() {
+async fn tool_output_is_validated_despite_its_type() {
     /// Its schema is derived, and what it writes is not what that says.
     #[derive(JsonSchema)]
     struct Liar {
@@ -425,8 +425,7 @@ async fn what_a_tool_writes_is_validated_whatever_its_type_says() {
             "liar", "infinite", "damp", "text", "maybe", "asking", "narrowed",
         ] {
             let answer = call(&server, revision, name, json!({})).await;
-            let message =
-                format!("tool {name} returned a result that does not fit its output schema");
+            let message = format!("the result of tool {name} does not match its output schema");
             assert_eq!(answer["error"]["message"], message, "{answer}");
         }
         for name in ["honest", "trusting"] {
@@ -437,7 +436,7 @@ async fn what_a_tool_writes_is_validated_whatever_its_type_says() {
 }
 
 #[tokio::test]
-async fn k3_a_dynamic_tool_fails_as_others_do() {
+async fn dynamic_tool_fails_like_others() {
     let server = Server::new("dynamic", "1.0.0").tool(Tool::dynamic(
         "t",
         "",
@@ -453,7 +452,7 @@ async fn k3_a_dynamic_tool_fails_as_others_do() {
 }
 
 #[tokio::test]
-async fn m12_recursive_types_are_inputs_too() {
+async fn recursive_types_are_valid_inputs() {
     #[derive(serde::Deserialize, JsonSchema)]
     struct Tree {
         #[serde(default)]
@@ -476,7 +475,7 @@ async fn m12_recursive_types_are_inputs_too() {
 }
 
 #[tokio::test]
-async fn input_that_only_serde_refuses_is_reported_to_the_model() {
+async fn input_refused_only_by_serde_reaches_model() {
     #[derive(Debug, serde::Deserialize)]
     #[serde(try_from = "u32")]
     struct Even;
@@ -521,7 +520,7 @@ async fn deep_nesting_in_arguments_is_refused_without_harm() {
 }
 
 #[tokio::test]
-async fn params_that_are_no_object_are_refused() {
+async fn non_object_params_are_refused() {
     let mut peer = crate::support::script(&calculator().strict()).await;
     peer.initialize(Revision::V2025_06_18).await.unwrap();
     for (method, params) in [

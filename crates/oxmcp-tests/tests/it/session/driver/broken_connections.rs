@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn calls_fail_at_once_and_say_why() {
+async fn calls_fail_at_once_with_the_reason() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let calling = tokio::spawn({
         let session = session.clone();
@@ -76,7 +76,7 @@ impl<R: ReadHalf> ReadHalf for BreaksRead<R> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transport_that_breaks_or_panics_fails_calls_and_waits() {
+async fn broken_or_panicking_transport_fails_calls_and_waits() {
     for panics in [false, true] {
         let (near, far) = oxmcp::in_memory();
         server().connect(far).await.unwrap();
@@ -92,7 +92,7 @@ async fn a_transport_that_breaks_or_panics_fails_calls_and_waits() {
         let error = session.call_tool("fast", json!({})).await.unwrap_err();
         assert!(error.is_closed(), "{error}");
         let reason = if panics {
-            "torn down"
+            "connection was aborted"
         } else {
             "the cable was cut"
         };
@@ -105,7 +105,7 @@ async fn a_transport_that_breaks_or_panics_fails_calls_and_waits() {
 }
 
 #[test]
-fn a_runtime_that_shuts_down_fails_waiting_calls() {
+fn runtime_shutdown_fails_waiting_calls() {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -125,7 +125,7 @@ async fn waits() -> &'static str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn answers_of_handlers_that_wait_are_coalesced_into_few_writes() {
+async fn answers_of_waiting_handlers_are_coalesced() {
     tokio::spawn(answer_often()).await.unwrap();
 }
 
@@ -150,7 +150,7 @@ async fn answer_often() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn reports_in_a_row_are_coalesced_into_few_writes() {
+async fn consecutive_reports_are_coalesced_into_few_writes() {
     tokio::spawn(report_often()).await.unwrap();
 }
 

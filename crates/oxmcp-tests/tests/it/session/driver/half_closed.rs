@@ -119,7 +119,7 @@ fn calling(session: &ClientSession) -> tokio::task::JoinHandle<Result<String>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
+async fn answer_sent_before_peer_stopped_reading_is_received() {
     let (session, mut peer, is_deaf) = deaf(false).await;
     let first = calling(&session);
     let asked = peer.receive().await.unwrap();
@@ -138,7 +138,7 @@ async fn an_answer_that_came_before_the_peer_stopped_reading_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_new_is_begun_for_a_peer_that_stopped_reading() {
+async fn no_work_starts_for_peer_that_stopped_reading() {
     let is_asked = Arc::<AtomicBool>::default();
     let asked = Arc::clone(&is_asked);
     let client = Client::new("test", "1.0.0").on_elicit(move |_: ElicitFormParams| {
@@ -164,7 +164,7 @@ async fn nothing_new_is_begun_for_a_peer_that_stopped_reading() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_stops_reading_and_never_pauses_holds_no_call_up() {
+async fn busy_peer_that_stopped_reading_delays_no_call() {
     let (session, mut peer, is_deaf) = deaf(true).await;
     let first = calling(&session);
     peer.receive().await.unwrap();
@@ -185,7 +185,7 @@ async fn a_peer_that_stops_reading_and_never_pauses_holds_no_call_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_of_the_peer_are_read_while_it_closes() {
+async fn peer_messages_are_read_while_it_closes() {
     let (session, mut peer, _) = deaf(false).await;
     let closing = tokio::spawn(async move { session.close().await });
     let noise = "x".repeat(1 << 10);
@@ -203,7 +203,7 @@ async fn messages_of_the_peer_are_read_while_it_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn middleware_may_ask_while_it_holds_the_connection() {
+async fn middleware_may_ask_while_holding_the_connection() {
     async fn layer(request: Request, next: Next) -> Result<middleware::Response> {
         if request.method() == "logging/setLevel" {
             let session = request.context().and_then(RequestContext::server_session);
@@ -227,7 +227,7 @@ async fn middleware_may_ask_while_it_holds_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pings_that_middleware_keeps_are_bounded() {
+async fn pings_held_by_middleware_are_bounded() {
     let limits = Limits::default().max_in_flight(4);
     let server = server().limits(limits).layer(middleware::from_fn(
         |request: Request, next: Next| async move {

@@ -21,7 +21,7 @@ fn error(ping: &Value, code: i64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_a_server_closes_the_session_of_a_client_that_fell_silent() {
+async fn server_closes_session_of_silent_client() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let session = server()
         .keep_alive(INTERVAL)
@@ -41,7 +41,7 @@ async fn k11_a_server_closes_the_session_of_a_client_that_fell_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_a_client_closes_the_session_of_a_server_that_fell_silent() {
+async fn client_closes_session_of_silent_server() {
     let client = Client::new("test", "1.0.0").keep_alive(INTERVAL);
     let (session, mut peer) = server_of(client).await;
     let calling = tokio::spawn({
@@ -67,7 +67,7 @@ async fn k11_a_client_closes_the_session_of_a_server_that_fell_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_it_closes_though_the_peer_reads_nothing() {
+async fn keep_alive_closes_though_peer_reads_nothing() {
     let client = Client::new("test", "1.0.0").keep_alive(INTERVAL);
     let (session, _peer) = server_of(client).await;
     let calling = tokio::spawn({
@@ -91,7 +91,7 @@ async fn k11_it_closes_though_the_peer_reads_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_a_peer_without_ping_is_left_alone() {
+async fn peer_without_ping_is_not_pinged() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let _session = server()
         .keep_alive(INTERVAL)
@@ -106,7 +106,7 @@ async fn k11_a_peer_without_ping_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_an_error_is_a_sign_of_life() {
+async fn error_counts_as_sign_of_life() {
     let (_session, mut peer) = server_of(Client::new("test", "1.0.0").keep_alive(INTERVAL)).await;
     for code in [-32603, -32602, -32000, 7] {
         let ping = peer.receive().await.unwrap();
@@ -116,7 +116,7 @@ async fn k11_an_error_is_a_sign_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_modern_peers_are_not_pinged() {
+async fn modern_peers_are_not_pinged() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let _session = server()
         .keep_alive(INTERVAL)
@@ -143,14 +143,14 @@ async fn k11_modern_peers_are_not_pinged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k11_pings_end_with_the_session() {
+async fn pings_end_with_the_session() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").keep_alive(INTERVAL)).await;
     drop(session);
     assert!(peer.receive().await.unwrap_err().is_closed());
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_pings_may_go_unanswered() {
+async fn limited_number_of_pings_may_go_unanswered() {
     for threshold in [0, 1, 3] {
         let client = Client::new("test", "1.0.0")
             .keep_alive(INTERVAL)

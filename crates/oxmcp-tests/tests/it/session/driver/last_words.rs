@@ -58,7 +58,7 @@ async fn read_slowly(read: &mut ReadHalf<DuplexStream>, bytes_per_second: usize)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_but_steady_reader_gets_every_answer() {
+async fn slow_but_steady_reader_gets_every_answer() {
     // At the reader's pace the answers take three times the drain time.
     let (running, mut read) = asked(server(), (0..300).map(echo)).await;
     let start = Instant::now();
@@ -73,7 +73,7 @@ async fn a_slow_but_steady_reader_gets_every_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_long_answer_is_written_to_its_end() {
+async fn long_answer_is_written_completely() {
     let text = "x".repeat(200_000);
     let call = request(
         1,
@@ -91,7 +91,7 @@ async fn one_long_answer_is_written_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_takes_too_little_is_given_up_and_what_it_missed_is_counted() {
+async fn stalled_reader_is_dropped_and_losses_are_counted() {
     // With little room for answers, requests wait to be started.
     let little = Limits::default().max_unsent_bytes(30_000);
     for (limits, count) in [(Limits::default(), 300), (little, 60)] {
@@ -119,7 +119,7 @@ async fn a_reader_that_takes_too_little_is_given_up_and_what_it_missed_is_counte
 }
 
 #[tokio::test(start_paused = true)]
-async fn writing_ends_with_the_flush_however_steady_the_reader() {
+async fn writing_ends_at_flush_deadline_despite_steady_reader() {
     let limits = Limits::default()
         .drain(Duration::from_secs(2))
         .flush(Duration::from_secs(7));
@@ -136,7 +136,7 @@ async fn writing_ends_with_the_flush_however_steady_the_reader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_longer_than_the_drain_gets_an_error() {
+async fn call_longer_than_the_drain_gets_an_error() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let running = tokio::spawn(async move { server().run(transport).await });
     peer.initialize(Revision::V2025_03_26).await.unwrap();
@@ -168,7 +168,7 @@ async fn a_call_that_is_longer_than_the_drain_gets_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_before_the_end_is_handled_before_the_session_is_over() {
+async fn last_notifications_are_handled_before_session_ends() {
     let handled = Arc::new(AtomicBool::new(false));
     let notes = Arc::clone(&handled);
     let client = Client::new("test", "1.0.0").on_tools_changed(move |_session| {

@@ -23,7 +23,7 @@ use tokio::{
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn w5_ten_thousand_requests_in_flight_stay_within_the_limit() {
+async fn ten_thousand_concurrent_requests_respect_the_limit() {
     let (open, gate) = watch::channel(false);
     let waits = Tool::new("waits", "Waits at the gate", move || {
         let mut gate = gate.clone();
@@ -51,7 +51,7 @@ async fn w5_ten_thousand_requests_in_flight_stay_within_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_frees_the_id_and_the_place_of_its_request() {
+async fn answer_frees_its_requests_id_and_slot() {
     let limits = Limits::default().max_in_flight(1);
     let waits = Tool::new("waits", "Waits for its turn", || async {
         tokio::task::yield_now().await;
@@ -84,7 +84,7 @@ pub(crate) fn verbose() -> (Server, Arc<AtomicUsize>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_w7_a_peer_that_stops_reading_stops_being_served_and_loses_nothing() {
+async fn stalled_peer_is_not_served_and_loses_nothing() {
     const REQUESTS: usize = 6_000;
     let (server, calls) = verbose();
     let (ours, theirs) = tokio::io::duplex(64 << 10);
@@ -131,12 +131,12 @@ async fn w5_w7_a_peer_that_stops_reading_stops_being_served_and_loses_nothing() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_invalid_messages_without_end_do_not_grow_the_unsent_answers() {
+async fn endless_invalid_messages_do_not_grow_unsent_answers() {
     flood(b"nonsense\n".to_vec()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_initialize_without_end_does_not_grow_the_unsent_answers() {
+async fn endless_initialize_does_not_grow_unsent_answers() {
     let hello = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -164,7 +164,7 @@ async fn flood(line: Vec<u8>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_never_pauses_does_not_keep_an_answer_back() {
+async fn busy_peer_does_not_delay_an_answer() {
     let (ours, theirs) = tokio::io::duplex(64 << 10);
     let _session = server().connect(stream(theirs)).await.unwrap();
     let (read, mut write) = tokio::io::split(ours);
@@ -189,7 +189,7 @@ async fn a_peer_that_never_pauses_does_not_keep_an_answer_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_two_peers_that_flood_each_other_do_not_deadlock() {
+async fn mutually_flooding_peers_do_not_deadlock() {
     let limits = Limits::default().max_unsent_bytes(20_000);
     let client = Client::new("test", "1.0.0")
         .limits(limits.clone())
@@ -230,7 +230,7 @@ async fn verbose_ping(request: Request, next: Next) -> oxmcp::Result<Response> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w6_undelivered_notifications_give_way_to_newer_ones() {
+async fn newer_notifications_replace_undelivered_ones() {
     let (seen, mut told) = tokio::sync::mpsc::channel(100);
     let (open, gate) = watch::channel(false);
     let layer = middleware::from_fn(move |request: Request, next: Next| {

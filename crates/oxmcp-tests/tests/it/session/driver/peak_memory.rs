@@ -139,20 +139,20 @@ fn line(mut message: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn w5_a_line_without_end_takes_no_more_memory_than_the_limit_of_a_message() {
+fn endless_line_uses_at_most_the_message_limit() {
     let piece = vec![b'x'; 1 << 20];
     assert_eq!(Peak::start().flood(piece, FLOOD >> 20), 1);
 }
 
 #[test]
-fn w5_unread_answers_take_no_more_memory_than_the_limit() {
+fn unread_answers_use_at_most_the_limit() {
     const CALLS: usize = 12_000;
     let call = request(1, "tools/call", &json!({"name": "big"}));
     assert_eq!(Peak::start().flood(line(call), CALLS), CALLS);
 }
 
 #[test]
-fn w5_messages_that_are_hard_to_parse_take_little_more_memory_than_themselves() {
+fn hard_to_parse_messages_need_little_extra_memory() {
     let before = br#"{"jsonrpc":"2.0","id":1,"method":"x","params":"#;
     let deep = [before.as_slice(), &vec![b'['; 1_000_000]].concat();
     let wide = format!("[{}1]", "1,".repeat(500_000)).into_bytes();

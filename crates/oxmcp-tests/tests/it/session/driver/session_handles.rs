@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn h10_dropping_the_last_handle_closes_the_session() {
+async fn dropping_the_last_handle_closes_the_session() {
     let client = Client::new("test", "1.0.0");
     let (session, mut peer) = server_of(client.clone()).await;
     let other = session.clone();
@@ -31,7 +31,7 @@ async fn h10_dropping_the_last_handle_closes_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h8_looking_at_the_sessions_closes_none() {
+async fn listing_sessions_closes_none() {
     let client = Client::new("test", "1.0.0");
     let (session, mut peer) = server_of(client.clone()).await;
     for _ in 0..3 {
@@ -42,7 +42,7 @@ async fn h8_looking_at_the_sessions_closes_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_a_handler_was_given_closes_nothing_when_it_is_dropped() {
+async fn dropping_a_handlers_session_handle_closes_nothing() {
     let kept: Arc<Mutex<Option<ClientSession>>> = Arc::default();
     let place = Arc::clone(&kept);
     let client = Client::new("test", "1.0.0")
@@ -72,7 +72,7 @@ async fn a_session_that_a_handler_was_given_closes_nothing_when_it_is_dropped() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_can_close_its_own_session() {
+async fn handler_can_close_its_own_session() {
     let client = Client::new("test", "1.0.0").on_tools_changed(|session| async move {
         session.close().await.unwrap();
     });
@@ -84,7 +84,7 @@ async fn a_handler_can_close_its_own_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h11_dropping_run_closes_the_session() {
+async fn dropping_run_closes_the_session() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let server = server();
     let running = tokio::spawn({

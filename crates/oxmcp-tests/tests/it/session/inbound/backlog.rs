@@ -13,7 +13,7 @@ use crate::session::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn k6_a_request_that_waits_to_be_begun_can_be_cancelled() {
+async fn queued_request_can_be_cancelled() {
     let (server, calls) = verbose();
     let (ours, theirs) = tokio::io::duplex(4 << 10);
     let _session = server.connect(stream(theirs)).await.unwrap();
@@ -54,7 +54,7 @@ async fn k6_a_request_that_waits_to_be_begun_can_be_cancelled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_waits_ends_once_all_that_came_before_the_end_was_begun() {
+async fn listening_request_ends_after_queued_requests_start() {
     let (server, calls) = verbose();
     let (ours, theirs) = tokio::io::duplex(4 << 10);
     let _session = server.connect(stream(theirs)).await.unwrap();
@@ -82,7 +82,7 @@ async fn what_only_waits_ends_once_all_that_came_before_the_end_was_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k6_a_request_in_a_batch_that_waits_can_be_cancelled_too() {
+async fn queued_request_in_a_batch_can_be_cancelled() {
     let (server, calls) = verbose();
     let (ours, theirs) = tokio::io::duplex(4 << 10);
     let _session = server.connect(stream(theirs)).await.unwrap();

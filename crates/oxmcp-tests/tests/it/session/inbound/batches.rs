@@ -10,7 +10,7 @@ async fn send_batch(peer: &mut ScriptedPeer, messages: &[Value]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b6_other_revisions_refuse_batches() {
+async fn other_revisions_refuse_batches() {
     for revision in Revision::ALL {
         if revision.is_modern() || revision == Revision::V2025_03_26 {
             continue;
@@ -31,7 +31,7 @@ async fn b6_other_revisions_refuse_batches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b6_a_batch_before_initialize_is_refused() {
+async fn batch_before_initialize_is_refused() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     server().connect(transport).await.unwrap();
     send_batch(&mut peer, &[ping(1)]).await;
@@ -40,7 +40,7 @@ async fn b6_a_batch_before_initialize_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w17_b6_the_answers_to_a_batch_leave_together() {
+async fn answers_to_a_batch_are_sent_together() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     let messages = [
         call(1, "slow", json!({"ms": 50})),
@@ -68,7 +68,7 @@ async fn w17_b6_the_answers_to_a_batch_leave_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_which_all_is_refused_is_answered() {
+async fn fully_refused_batch_is_answered() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     send_batch(&mut peer, &[json!(5), json!([])]).await;
     let answer = peer.receive().await.unwrap();
@@ -78,7 +78,7 @@ async fn a_batch_of_which_all_is_refused_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_without_requests_is_not_answered() {
+async fn batch_without_requests_is_not_answered() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     send_batch(&mut peer, &[notification("notifications/one", json!({}))]).await;
     assert_silent(&mut peer).await;
@@ -119,7 +119,7 @@ async fn batches_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_id_that_stands_twice_in_a_batch_is_refused_once() {
+async fn duplicate_id_in_a_batch_is_refused_once() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     let slow = call(1, "slow", json!({"ms": 50}));
     send_batch(&mut peer, &[slow.clone(), slow]).await;
@@ -131,7 +131,7 @@ async fn an_id_that_stands_twice_in_a_batch_is_refused_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w8_a_cancelled_request_is_missing_from_the_answer_to_its_batch() {
+async fn cancelled_request_is_missing_from_batch_answer() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     send_batch(
         &mut peer,
@@ -162,7 +162,7 @@ async fn w8_a_cancelled_request_is_missing_from_the_answer_to_its_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_takes_a_batch_of_answers() {
+async fn client_accepts_a_batch_of_answers() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let client = Client::new("test", "1.0.0").revisions([Revision::V2025_03_26]);
     let opening = tokio::spawn(async move { client.connect(transport).await });

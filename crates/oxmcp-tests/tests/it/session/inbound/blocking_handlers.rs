@@ -158,7 +158,7 @@ fn blocking_handlers_are_named_in_every_runtime() {
 }
 
 #[test]
-fn a_blocking_handler_does_not_outlive_its_input() {
+fn blocking_handler_does_not_outlive_its_input() {
     let (said, code) = run(
         "multi thread",
         "tools/call",

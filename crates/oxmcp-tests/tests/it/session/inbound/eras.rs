@@ -10,7 +10,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
 #[tokio::test(start_paused = true)]
-async fn before_initialize_everything_is_answered() {
+async fn requests_before_initialize_are_answered() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     server().connect(transport).await.unwrap();
     for method in ["tools/list", "tools/call", "no/such", "server/discover"] {
@@ -34,7 +34,7 @@ async fn before_initialize_everything_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_3_a_second_initialize_is_refused_and_changes_nothing() {
+async fn second_initialize_is_refused_and_changes_nothing() {
     let mut peer = client_of(&server(), Revision::V2025_03_26).await;
     let again = request(
         9,
@@ -53,7 +53,7 @@ async fn s5_3_a_second_initialize_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bad_initialize_leaves_the_way_open_for_a_good_one() {
+async fn failed_initialize_allows_a_second_attempt() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     server().strict().connect(transport).await.unwrap();
     for params in [
@@ -98,7 +98,7 @@ async fn discover_is_answered_at_any_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn modern_metadata_that_does_not_fit_is_refused() {
+async fn invalid_modern_metadata_is_refused() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     server().connect(transport).await.unwrap();
     let cases: &[(&str, Value, i64)] = &[

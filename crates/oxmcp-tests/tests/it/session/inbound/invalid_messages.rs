@@ -32,7 +32,7 @@ async fn check(peer: &mut ScriptedPeer, cases: &[Case]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w4_b6_malformed_messages_are_answered_and_the_session_goes_on() {
+async fn malformed_messages_are_answered_and_session_continues() {
     let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     let none = || Value::Null;
     check(
@@ -107,7 +107,7 @@ async fn w4_b6_malformed_messages_are_answered_and_the_session_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w4_b6_envelopes_that_make_no_sense_are_answered_and_the_session_goes_on() {
+async fn nonsensical_envelopes_are_answered_and_session_continues() {
     let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     let none = || Value::Null;
     check(
@@ -147,19 +147,19 @@ async fn w4_b6_envelopes_that_make_no_sense_are_answered_and_the_session_goes_on
                 r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
                 INVALID_REQUEST,
                 none(),
-                "twice",
+                "duplicate member",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#,
                 INVALID_REQUEST,
                 none(),
-                "twice",
+                "duplicate member",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}"#,
                 INVALID_REQUEST,
                 none(),
-                "twice",
+                "duplicate member",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
@@ -185,7 +185,7 @@ async fn w4_b6_envelopes_that_make_no_sense_are_answered_and_the_session_goes_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn b6_malformed_responses_are_not_answered_under_an_id_of_the_receiver() {
+async fn malformed_responses_are_not_answered_under_own_ids() {
     let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     check(
         &mut peer,
@@ -226,7 +226,7 @@ async fn b6_malformed_responses_are_not_answered_under_an_id_of_the_receiver() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_of_bad_params_and_unknown_methods_name_the_problem() {
+async fn invalid_params_and_unknown_method_errors_explain_problem() {
     let mut peer = client_of(&server().strict(), Revision::V2025_11_25).await;
     check(
         &mut peer,
@@ -246,7 +246,7 @@ async fn errors_of_bad_params_and_unknown_methods_name_the_problem() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b6_a_duplicate_id_is_refused_and_the_first_request_continues() {
+async fn duplicate_id_is_refused_and_first_request_continues() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     peer.send(call(1, "slow", json!({"ms": 100})))
         .await
@@ -298,7 +298,7 @@ async fn answers_to_unknown_ids_are_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_ignores_unexpected_messages_of_a_server() {
+async fn client_ignores_unexpected_messages_of_a_server() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     for nonsense in [
         "listening on port 7",

@@ -9,7 +9,7 @@ use crate::session::*;
 const PARSE_ERROR: i64 = -32700;
 
 #[tokio::test(start_paused = true)]
-async fn deep_nesting_breaks_nothing() {
+async fn deep_nesting_does_not_end_the_session() {
     let raw = Tool::dynamic(
         "raw",
         "Takes anything",
@@ -91,7 +91,7 @@ async fn line(from: &mut BufReader<DuplexStream>) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w5_a_line_of_100_mb_is_skipped_and_answered_once() {
+async fn hundred_megabyte_line_is_skipped_and_answered_once() {
     let limits = Limits::default().max_message_bytes(1 << 20);
     let mut peer = bytes_to(&server().limits(limits)).await;
     let chunk = vec![b'['; 1 << 20];
@@ -113,7 +113,7 @@ async fn w5_a_line_of_100_mb_is_skipped_and_answered_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c5_half_a_message_and_then_the_end_is_answered() {
+async fn truncated_message_at_end_of_input_is_answered() {
     let (mut ours, theirs) = tokio::io::duplex(64 << 10);
     let session = server().connect(stream(theirs)).await.unwrap();
     ours.write_all(

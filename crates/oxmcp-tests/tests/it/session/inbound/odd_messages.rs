@@ -35,7 +35,7 @@ async fn answered<T>(call: JoinHandle<Result<T>>) -> Result<T> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_ignore_one_mark_per_line() {
+async fn servers_skip_one_byte_order_mark_per_line() {
     for revision in Revision::ALL.into_iter().filter(|it| !it.is_modern()) {
         let mut peer = client_of(&server(), revision).await;
         for front in [MARK, " \t\u{feff}", "\u{feff} "] {
@@ -56,7 +56,7 @@ async fn servers_ignore_one_mark_per_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn marked_lines_open_sessions_in_all_revisions() {
+async fn lines_with_byte_order_marks_open_sessions() {
     for revision in Revision::ALL {
         let (mut peer, transport) = ScriptedPeer::new().await;
         server().connect(transport).await.unwrap();
@@ -77,7 +77,7 @@ async fn marked_lines_open_sessions_in_all_revisions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_ignore_one_mark_per_line() {
+async fn clients_skip_one_byte_order_mark_per_line() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     for front in [MARK, " \u{feff}"] {
         let call = pinging(&session);
@@ -89,7 +89,7 @@ async fn clients_ignore_one_mark_per_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn byte_streams_with_marks_carriage_returns_and_blank_lines() {
+async fn byte_order_marks_and_blank_lines_are_skipped() {
     let (ours, mut theirs) = duplex(1 << 16);
     server().connect(stream(ours)).await.unwrap();
     let opening = r#"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
@@ -106,7 +106,7 @@ async fn byte_streams_with_marks_carriage_returns_and_blank_lines() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_marked_answer_overtakes_the_backlog() {
+async fn answer_with_byte_order_mark_bypasses_backlog() {
     let limits = oxmcp::Limits::default().max_unsent_bytes(1);
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     let call = pinging(&session);
@@ -120,7 +120,7 @@ async fn a_marked_answer_overtakes_the_backlog() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_in_another_spelling_answer_their_calls() {
+async fn response_ids_in_another_spelling_match() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     for spell in [
         |id: i64| json!(id.to_string()),
@@ -159,7 +159,7 @@ async fn ids_in_another_spelling_answer_their_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_tokens_come_back_as_text() {
+async fn progress_token_returned_as_text_is_recognized() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let heard = Arc::new(Notify::new());
     let hears = Arc::clone(&heard);
@@ -178,7 +178,7 @@ async fn progress_tokens_come_back_as_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancellations_name_a_request_in_another_spelling() {
+async fn cancellation_id_in_another_spelling_matches() {
     for (id, named) in [
         (json!(7), json!("7")),
         (json!("7"), json!(7)),
@@ -214,7 +214,7 @@ async fn exchange(session: &ClientSession, peer: &mut ScriptedPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_without_an_id_answers_the_only_call() {
+async fn error_without_id_answers_the_only_call() {
     for is_first in [true, false] {
         for error in without_id("I do not like it") {
             let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
@@ -233,7 +233,7 @@ async fn an_error_without_an_id_answers_the_only_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_without_an_id_fails_none_of_several_calls() {
+async fn error_without_id_fails_none_of_several_calls() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     exchange(&session, &mut peer).await;
     let calls = [pinging(&session), pinging(&session)];
@@ -252,7 +252,7 @@ async fn an_error_without_an_id_fails_none_of_several_calls() {
 
 /// Some servers respond to notifications, with an error.
 #[tokio::test(start_paused = true)]
-async fn an_error_about_a_notification_fails_no_call() {
+async fn error_about_a_notification_fails_no_call() {
     let [error, _] = without_id("Method not found");
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     // The call is sent after `notifications/initialized`.
@@ -282,7 +282,7 @@ async fn an_error_about_a_notification_fails_no_call() {
 
 /// Log lines and other noise on the output of a server, before the session is open and later.
 #[tokio::test(start_paused = true)]
-async fn noise_of_a_server_ends_no_session() {
+async fn server_noise_does_not_end_the_session() {
     let noise: [&[u8]; 12] = [
         b"starting up ...",
         b"\x1b[32mINFO\x1b[0m listening",
@@ -313,7 +313,7 @@ async fn noise_of_a_server_ends_no_session() {
 
 /// A stream whose other end writes the text and then waits.
 #[tokio::test(start_paused = true)]
-async fn a_server_behind_a_pipe_may_mark_its_first_line() {
+async fn server_behind_pipe_may_send_byte_order_mark() {
     let (ours, theirs) = duplex(1 << 16);
     let (read, write) = tokio::io::split(ours);
     let (mut their_read, mut their_write) = tokio::io::split(theirs);

@@ -44,7 +44,7 @@ fn taken(log: &Log) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn j1_j5_the_first_middleware_is_outermost_on_both_sides_and_in_both_directions() {
+async fn first_middleware_is_outermost_in_both_directions() {
     let log = Log::default();
     let layer = |name| middleware::from_fn(notes(&log, name));
     let server = server()
@@ -85,7 +85,7 @@ async fn j1_j5_the_first_middleware_is_outermost_on_both_sides_and_in_both_direc
 }
 
 #[tokio::test(start_paused = true)]
-async fn j4_it_sees_notifications_in_both_directions() {
+async fn middleware_sees_notifications_in_both_directions() {
     let log = Log::default();
     let layer = |name| middleware::from_fn(notes(&log, name));
     let server = server().layer(layer("si")).outgoing_layer(layer("so"));
@@ -119,7 +119,7 @@ async fn j4_it_sees_notifications_in_both_directions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn j2_it_sees_unknown_methods_and_the_context() {
+async fn middleware_sees_unknown_methods_and_the_context() {
     let log = Log::default();
     let seen = Arc::clone(&log);
     let server = server().layer(middleware::from_fn(move |request: Request, next: Next| {
@@ -140,7 +140,7 @@ async fn j2_it_sees_unknown_methods_and_the_context() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_can_change_params_and_results_answer_itself_and_refuse() {
+async fn middleware_can_change_answer_and_refuse_requests() {
     async fn layer(mut request: Request, next: Next) -> oxmcp::Result<Response> {
         if request.method() != "tools/call" {
             return next.run(request).await;
@@ -193,7 +193,7 @@ async fn it_can_change_params_and_results_answer_itself_and_refuse() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn j6_towers_own_layers_are_middleware() {
+async fn tower_layers_work_as_middleware() {
     let server = server()
         .layer(TimeoutLayer::new(Duration::from_secs(2)))
         .layer(ConcurrencyLimitLayer::new(1))
@@ -213,7 +213,7 @@ async fn j6_towers_own_layers_are_middleware() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn towers_layers_work_on_the_way_out_too() {
+async fn tower_layers_work_for_outgoing_messages() {
     let client =
         Client::new("test", "1.0.0").outgoing_layer(TimeoutLayer::new(Duration::from_secs(2)));
     let (session, mut peer) = server_of(client).await;
@@ -225,7 +225,7 @@ async fn towers_layers_work_on_the_way_out_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_middleware_delays_only_its_own_request() {
+async fn slow_middleware_delays_only_its_own_request() {
     let server = server().layer(middleware::from_fn(
         |request: Request, next: Next| async move {
             if request.method() == "tools/call" {
@@ -243,7 +243,7 @@ async fn a_slow_middleware_delays_only_its_own_request() {
 }
 
 #[tokio::test]
-async fn requests_behind_initialize_wait_for_a_slow_middleware() {
+async fn requests_after_initialize_wait_for_slow_middleware() {
     let server = server().layer(middleware::from_fn(
         |request: Request, next: Next| async move {
             tokio::task::yield_now().await;
@@ -272,7 +272,7 @@ async fn requests_behind_initialize_wait_for_a_slow_middleware() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closure_hands_the_request_on_as_it_is() {
+async fn closure_forwards_the_request_unchanged() {
     let server = server().layer(middleware::from_fn(|request, next| next.run(request)));
     let mut peer = client_of(&server, Revision::V2025_11_25).await;
     let answer = peer.ask(call(1, "fast", json!({}))).await.unwrap();

@@ -94,7 +94,7 @@ fn tools() -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelled_and_timed_out_calls_are_heard() {
+async fn cancelled_and_timed_out_calls_are_reported() {
     for revision in Revision::ALL {
         for tool in ["stuck", "polite", "fickle"] {
             let audit = Audit::default();
@@ -140,7 +140,7 @@ async fn nothing_is_sent_for_a_cancelled_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn middleware_has_a_second_and_no_more() {
+async fn middleware_gets_one_second_to_finish() {
     let (tell, mut told) = tokio::sync::mpsc::channel(8);
     struct Dropped(tokio::sync::mpsc::Sender<(&'static str, Instant)>);
     impl Drop for Dropped {
@@ -173,7 +173,7 @@ async fn middleware_has_a_second_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_of_a_cancelled_request_is_not_begun() {
+async fn handler_of_cancelled_request_is_not_started() {
     let begun = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&begun);
     let tool = Tool::new("counted", "Count", move || {
@@ -195,7 +195,7 @@ async fn a_handler_of_a_cancelled_request_is_not_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_a_handler_is_heard() {
+async fn handler_panic_is_reported() {
     let audit = Audit::default();
     let session = connect(&tools().layer(audit.layer())).await.unwrap();
     session.call_tool("panics", ()).await.unwrap_err();
@@ -203,7 +203,7 @@ async fn a_panic_of_a_handler_is_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_returns_when_all_ends_were_heard() {
+async fn run_returns_after_all_ends_are_reported() {
     for revision in [
         Revision::V2025_03_26,
         Revision::V2025_11_25,
@@ -244,7 +244,7 @@ async fn run_returns_when_all_ends_were_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_hears_the_end_of_a_question() {
+async fn client_reports_the_end_of_a_question() {
     // The server gives up its question: as a request of its own, or with the call that has asked it.
     for revision in [Revision::V2025_11_25, Revision::LATEST] {
         let audit = Audit::default();
@@ -271,7 +271,7 @@ async fn a_client_hears_the_end_of_a_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outgoing_middleware_hears_the_end_of_a_dropped_call() {
+async fn outgoing_middleware_sees_dropped_call_end() {
     for revision in Revision::ALL {
         let audit = Audit::default();
         let client = Client::new("c", "1").outgoing_layer(audit.layer());
@@ -309,7 +309,7 @@ async fn outgoing_middleware_hears_the_end_of_a_dropped_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outgoing_middleware_hears_the_end_of_its_session() {
+async fn outgoing_middleware_sees_its_session_end() {
     let audit = Audit::default();
     let (session, peer) = server_of(Client::new("c", "1").outgoing_layer(audit.layer())).await;
     let call = tokio::spawn(session.call_tool("slow", ()).into_future());
@@ -331,7 +331,7 @@ mod http {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn closed_responses_are_heard() {
+    async fn closed_responses_are_reported() {
         let audit = Audit::default();
         let endpoint = StreamableHttp::from(tools().layer(audit.layer()));
         let response = call_modern(&endpoint, "tools/call", stuck());
@@ -344,7 +344,7 @@ mod http {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn cancelled_requests_of_a_session_are_heard() {
+    async fn cancelled_session_requests_are_reported() {
         let audit = Audit::default();
         let endpoint = StreamableHttp::from(tools().layer(audit.layer()));
         let session = Session::open(&endpoint).await;

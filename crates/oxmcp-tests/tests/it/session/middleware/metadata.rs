@@ -27,7 +27,7 @@ fn sets(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_middleware_sets_the_metadata_of_sent_messages() {
+async fn middleware_sets_the_metadata_of_sent_messages() {
     let heard = Tool::new("heard", "", |cx: RequestContext| async move {
         let meta = cx.meta();
         let of = |key: &str| meta.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -66,7 +66,7 @@ async fn a_middleware_sets_the_metadata_of_sent_messages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_middleware_cannot_set_reserved_keys() {
+async fn middleware_cannot_set_reserved_keys() {
     let misused = async |client: Client| {
         let revision = Revision::V2026_07_28;
         let session = connect(&server())
@@ -87,7 +87,7 @@ async fn a_middleware_cannot_set_reserved_keys() {
         Client::new("test", "1.0.0").outgoing_layer(middleware::from_fn(layer))
     };
     let said = misused(calls_only(|it| it.set_meta(Meta::CLIENT_INFO, "me"))).await;
-    assert!(said.contains("by itself"), "{said}");
+    assert!(said.contains("the session sets it"), "{said}");
     let said = misused(calls_only(|it| {
         it.set_params(&json!({"name": "fast", "_meta": {}}))
     }))
@@ -96,7 +96,7 @@ async fn a_middleware_cannot_set_reserved_keys() {
 
     let late = |mut request: Request, next: Next| async move {
         let error = request.set_meta("com.example/late", 1).unwrap_err();
-        assert!(error.message().contains("come in"), "{error}");
+        assert!(error.message().contains("incoming message"), "{error}");
         next.run(request).await
     };
     let mut peer = client_of(

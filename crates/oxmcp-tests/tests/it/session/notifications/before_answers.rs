@@ -37,7 +37,7 @@ async fn send_together(peer: &mut ScriptedPeer, messages: &[Value]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn what_a_tool_logs_is_handled_before_its_call_returns() {
+async fn tool_logs_are_handled_before_its_call_returns() {
     async fn say(cx: RequestContext) {
         cx.log(LoggingLevel::Info, "one").await;
         cx.log(LoggingLevel::Info, "two").await;
@@ -66,7 +66,7 @@ async fn what_a_tool_logs_is_handled_before_its_call_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_waits_for_a_handler_that_calls_only_until_it_does() {
+async fn answer_waits_for_calling_handler_only_until_call() {
     for on_a_task in [false, true] {
         let heard = Arc::<AtomicUsize>::default();
         let count = Arc::clone(&heard);
@@ -101,7 +101,7 @@ async fn an_answer_waits_for_a_handler_that_calls_only_until_it_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_never_returns_holds_up_no_answer() {
+async fn handler_that_never_returns_delays_no_answer() {
     let client = Client::new("test", "1.0.0").on_log(|_, _| std::future::pending());
     let (session, mut peer) = server_of(client).await;
     for text in ["first", "second"] {
@@ -115,7 +115,7 @@ async fn a_handler_that_never_returns_holds_up_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_does_not_wait_for_what_gave_way() {
+async fn answer_does_not_wait_for_replaced_notifications() {
     let heard = Arc::<AtomicUsize>::default();
     let count = Arc::clone(&heard);
     let limits = Limits::default().max_queued_notifications(2);
@@ -137,7 +137,7 @@ async fn an_answer_does_not_wait_for_what_gave_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_input_loses_no_answer_that_waits_for_a_handler() {
+async fn input_end_keeps_answers_awaiting_a_handler() {
     let blocked = Arc::new(Notify::new());
     let go_on = Arc::clone(&blocked);
     let client = Client::new("test", "1.0.0").on_log(move |_, _| {

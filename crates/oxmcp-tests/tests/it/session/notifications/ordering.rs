@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn s5_3_a_slow_tool_delays_neither_a_fast_one_nor_a_ping() {
+async fn slow_tool_delays_no_other_tool_or_ping() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     for _ in 0..4 {
         peer.send(call("slow", "slow", json!({"ms": 1000})))
@@ -57,7 +57,7 @@ fn blocking(early: bool) -> (Server, mpsc::Sender<()>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn s5_3_a_tool_that_blocks_its_thread_delays_no_other_connection() {
+async fn blocking_tool_delays_no_other_connection() {
     for early in [false, true] {
         let (server, release) = blocking(early);
         let mut peer = client_of(&server, Revision::V2025_11_25).await;
@@ -74,7 +74,7 @@ async fn s5_3_a_tool_that_blocks_its_thread_delays_no_other_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_3_answers_to_a_handlers_own_call_do_not_wait_behind_requests() {
+async fn answers_to_handlers_calls_bypass_queued_requests() {
     let session: Arc<OnceLock<ServerSession>> = Arc::default();
     let own = Arc::clone(&session);
     let asks = Tool::new("asks", "Asks back", move || {
@@ -104,7 +104,7 @@ async fn s5_3_answers_to_a_handlers_own_call_do_not_wait_behind_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s5_3_messages_of_a_handler_are_on_the_wire_before_its_response() {
+async fn handler_messages_are_written_before_its_response() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     let params = json!({"name": "stream", "arguments": {"n": 2}, "_meta": {"progressToken": "t"}});
     let before = peer.transcript().lines().count();
@@ -132,7 +132,7 @@ async fn s5_3_messages_of_a_handler_are_on_the_wire_before_its_response() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c5_requests_right_behind_initialize_find_the_session_open() {
+async fn requests_right_after_initialize_find_the_session_open() {
     let plain = server();
     let seen = server().layer(middleware::from_fn(
         |request: Request, next: Next| async move { next.run(request).await },
@@ -162,7 +162,7 @@ async fn c5_requests_right_behind_initialize_find_the_session_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w6_notification_handlers_run_one_at_a_time_in_order_and_hold_up_no_response() {
+async fn notification_handlers_run_in_order_without_delaying_responses() {
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
     let handler = |name: &'static str| {
         let log = Arc::clone(&log);

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn k9_w12_nothing_is_sent_without_a_token() {
+async fn nothing_is_sent_without_a_progress_token() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     for _ in 0..4 {
         let answer = peer.ask(call(1, "stream", json!({"n": 5}))).await.unwrap();
@@ -25,7 +25,7 @@ async fn k9_w12_nothing_is_sent_without_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k7_tokens_are_strings_or_integers_and_come_back_as_they_were() {
+async fn string_and_integer_tokens_are_returned_unchanged() {
     let mut peer = client_of(&server(), Revision::V2025_11_25).await;
     for token in [
         json!("a \"b\" ü"),
@@ -50,7 +50,7 @@ async fn k7_tokens_are_strings_or_integers_and_come_back_as_they_were() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k8_ten_thousand_updates_reach_a_slow_reader_in_order() {
+async fn ten_thousand_updates_reach_slow_reader_in_order() {
     let limits = Limits::default()
         .max_unsent_bytes(10_000)
         .progress_burst(10_000);
@@ -69,7 +69,7 @@ async fn k8_ten_thousand_updates_reach_a_slow_reader_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn k8_ten_thousand_updates_reach_the_callers_handler_before_the_answer() {
+async fn ten_thousand_updates_arrive_before_the_answer() {
     let limits = Limits::default().progress_burst(10_000);
     let server = server().limits(limits);
     for revision in Revision::ALL {
@@ -91,7 +91,7 @@ async fn k8_ten_thousand_updates_reach_the_callers_handler_before_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn updates_beyond_the_limit_are_dropped_and_the_answer_comes() {
+async fn excess_updates_are_dropped_before_the_answer() {
     let limits = Limits::default().max_queued_progress(10);
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     let seen: Arc<Mutex<u32>> = Arc::default();
@@ -114,7 +114,7 @@ async fn updates_beyond_the_limit_are_dropped_and_the_answer_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_follows_the_answer() {
+async fn nothing_is_sent_after_the_answer() {
     let late = Tool::new(
         "late",
         "Reports after it has answered",
@@ -136,7 +136,7 @@ async fn nothing_follows_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_can_cancel_its_call_however_much_is_waiting() {
+async fn handler_can_cancel_its_call_despite_queued_updates() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let token = CancellationToken::new();
     let seen: Arc<Mutex<u32>> = Arc::default();
@@ -164,7 +164,7 @@ async fn a_handler_can_cancel_its_call_however_much_is_waiting() {
 }
 
 #[tokio::test]
-async fn any_number_is_progress_and_nan_is_not_sent() {
+async fn any_number_is_progress_except_nan() {
     let tool = Tool::new("odd", "Reports oddly", |cx: RequestContext| async move {
         cx.progress(f64::NAN).await;
         cx.progress(1_u64).total(f64::INFINITY).await;
@@ -187,7 +187,7 @@ fn with_token(id: i64, method: &str, mut params: Value, token: impl Into<Value>)
 }
 
 #[tokio::test(start_paused = true)]
-async fn k8_k9_a_servers_session_reports_progress_to_the_owner_of_the_token() {
+async fn server_session_reports_progress_to_the_token_owner() {
     let server = server();
     let mut peer = client_of(&server, Revision::V2024_11_05).await;
     let session = server.sessions().next().unwrap();
@@ -219,7 +219,7 @@ async fn k8_k9_a_servers_session_reports_progress_to_the_owner_of_the_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k8_k9_a_session_reports_for_a_handler_that_is_quick() {
+async fn session_reports_progress_for_quick_handlers() {
     let quick = Tool::new("quick", "Reports", |cx: RequestContext| async move {
         let session = cx.server_session().unwrap();
         let update = ProgressParams::new("t", 1.0);
@@ -236,7 +236,7 @@ async fn k8_k9_a_session_reports_for_a_handler_that_is_quick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn k8_k9_a_clients_session_reports_progress_to_the_owner_of_the_token() {
+async fn client_session_reports_progress_to_the_token_owner() {
     let client = Client::new("c", "1").on_sample(|_: CreateMessageParams| async {
         sleep(Duration::from_millis(10)).await;
         CreateMessageResult::new("abacus", "4")
@@ -286,7 +286,7 @@ async fn progress_of(
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_that_does_not_increase_is_not_sent() {
+async fn nonincreasing_progress_is_not_sent() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         for done in [2.0, 2.0, 1.0, f64::NAN, 2.5, -1.0, 2.25, 3.0] {
             cx.progress(done).await;
@@ -303,7 +303,7 @@ async fn progress_that_does_not_increase_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_beyond_the_rate_is_coalesced_and_the_last_is_kept() {
+async fn excess_progress_is_coalesced_and_last_is_kept() {
     // All reports at once: the burst and the last report are sent.
     let updates = progress_of(&server(), "stream", json!({"n": 10_000})).await;
     assert_eq!(updates.len(), 2_049);

@@ -40,7 +40,7 @@ fn nested(depth: usize) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_malformed_answer_fails_its_call_at_once() {
+async fn malformed_answer_fails_its_call_at_once() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").strict()).await;
     let (deep, very_deep) = (nested(200), nested(100_000));
     for answer in [
@@ -63,7 +63,7 @@ async fn a_malformed_answer_fails_its_call_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
+async fn answers_in_refused_batch_fail_their_calls() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let one = br#"[{"jsonrpc":"2.0","id":ID,"result":{}}]"#;
     assert_malformed(&session, &mut peer, one).await;
@@ -85,7 +85,7 @@ async fn the_answers_in_a_batch_that_is_refused_fail_their_calls() {
 
 /// All messages in one write: messages that arrive together have the same effect as messages that arrive one by one.
 #[tokio::test(start_paused = true)]
-async fn answers_that_arrive_together_keep_their_order_with_notifications_between() {
+async fn answers_and_notifications_keep_their_order() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let mut calls = Vec::new();
@@ -127,7 +127,7 @@ async fn answers_that_arrive_together_keep_their_order_with_notifications_betwee
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_servers_calls_fail_in_the_same_way() {
+async fn servers_calls_fail_in_the_same_way() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let session = server().connect(transport).await.unwrap();
     peer.initialize(Revision::V2025_11_25).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_servers_calls_fail_in_the_same_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_too_long_fails_its_call_at_once() {
+async fn oversized_answer_fails_its_call_at_once() {
     let limits = Limits::default().max_message_bytes(1 << 10);
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     let long = "x".repeat(1 << 20);
@@ -157,7 +157,7 @@ async fn an_answer_that_is_too_long_fails_its_call_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_that_are_no_answer_fail_no_call() {
+async fn unrelated_messages_fail_no_call() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").strict()).await;
     let pinging = tokio::spawn({
         let session = session.clone();
@@ -182,7 +182,7 @@ async fn messages_that_are_no_answer_fail_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_in_a_batch_are_answered_with_the_rest_of_it() {
+async fn refusals_join_the_answer_to_their_batch() {
     let client = Client::new("test", "1.0.0");
     let (_session, mut peer) = server_in(client, Revision::V2025_03_26).await;
     let by_position = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::session::*;
 
 #[tokio::test(start_paused = true)]
-async fn the_default_timeout_of_a_call_is_a_minute() {
+async fn default_call_timeout_is_a_minute() {
     let minute = Duration::from_secs(60);
     let hour = Duration::from_secs(3600);
     let cases = [
@@ -38,7 +38,7 @@ async fn the_default_timeout_of_a_call_is_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_without_end_is_no_timeout() {
+async fn infinite_timeout_means_no_timeout() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0").timeout(Duration::MAX)).await;
     let calling = tokio::spawn(async move { session.ping().await });
     let asked = peer.receive().await.unwrap();
@@ -92,14 +92,14 @@ async fn progress_restarts_the_deadline_up_to_the_maximum() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_that_comes_too_late_does_not_help() {
+async fn late_progress_does_not_extend_the_timeout() {
     let (elapsed, error) = call_with_progress(500, 10_000).await;
     assert!(error.message().contains("500ms"), "{error}");
     assert!(elapsed < Duration::from_millis(1_100), "{elapsed:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_peer_that_does_not_read_is_bounded_too() {
+async fn waiting_for_a_nonreading_peer_is_bounded() {
     let limits = oxmcp::Limits::default().max_unsent_bytes(1_000);
     let (session, _peer) = server_of(Client::new("test", "1.0.0").limits(limits)).await;
     // More than the pipe holds: from here on nothing can be sent.

@@ -64,10 +64,10 @@ impl<'a> EventStream<'a> {
             };
             let chunk = match chunk {
                 Ok(Some(chunk)) => chunk,
-                Ok(None) => break Error::network("the server ended the stream of events"),
+                Ok(None) => break Error::network("the server closed the event stream"),
                 Err(error) => {
                     let why = error.message();
-                    break Error::network(format!("the stream of events broke off: {why}"));
+                    break Error::network(format!("the event stream broke off: {why}"));
                 }
             };
             if let Err(error) = self.take(exchanges, &mut decoder, &chunk).await {

@@ -1,7 +1,7 @@
 //! The executor of a connection's exchanges, and the queue of their events to the reader.
 //!
-//! Exchanges have no tasks of their own: the halves of the connection, which the session's driver uses, poll them. So an event
-//! reaches the driver without a wake-up of another task.
+//! Exchanges have no tasks: the halves of the connection, which the session's driver uses, poll them. So an event reaches the
+//! driver without a wake-up of another task.
 
 use std::{
     collections::VecDeque,
@@ -51,7 +51,7 @@ pub(crate) struct Executor {
 /// Neither direction wakes a task: the executor looks at both queues each time that it is polled, before it waits.
 pub(crate) struct Spawner {
     queues: Mutex<Queues>,
-    /// A permit for each further event. Closed when events are not read any more, while exchanges continue.
+    /// A permit for each further event. Closed when events are no longer read, while exchanges continue.
     capacity: Semaphore,
 }
 
@@ -95,7 +95,7 @@ impl Executor {
                 .extend(self.spawner.queues.lock().spawned.drain(..));
             match self.running.poll_next_unpin(cx) {
                 // The panic hook has reported the panic.
-                Poll::Ready(Some(Ok(Err(_panic)))) => tracing::warn!("an exchange panicked"),
+                Poll::Ready(Some(Ok(Err(_panic)))) => tracing::error!("an HTTP exchange panicked"),
                 Poll::Ready(Some(_)) => {}
                 _ if self.spawner.queues.lock().spawned.is_empty() => return,
                 _ => {}
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_reader_is_told_by_exchanges_and_by_those_that_they_spawn() {
+    async fn nested_exchanges_notify_the_reader() {
         let (mut executor, spawner) = Executor::new();
         let inner = Arc::clone(&spawner);
         spawner.spawn(async move {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_is_told_in_the_end_however_short_the_queue_is() {
+    async fn short_queue_still_delivers_every_event() {
         let (mut executor, spawner) = Executor::new();
         let (give_up, given_up) = watch::channel(false);
         for number in 0..MAX_EVENTS * 3 {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_abort_or_a_panic_ends_one_exchange() {
+    async fn abort_or_panic_ends_only_one_exchange() {
         let (mut executor, spawner) = Executor::new();
         let held = Arc::new(());
         let inner = Arc::clone(&held);

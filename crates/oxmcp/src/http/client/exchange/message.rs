@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_mirror_what_the_tool_wants_wherever_the_metadata_stands() {
+    fn calls_mirror_tool_headers_wherever_metadata_is() {
         let mirror = Mirror::new();
         mirror.begin(1 << 20, Vec::new());
         let call = |meta: &str, name: &str, arguments: &str| {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_by_its_id() {
+    fn response_is_matched_by_its_id() {
         let mut asked = read(&message("x", ""), &Mirror::new());
         for (id, answer, expected) in [
             (1, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, true),

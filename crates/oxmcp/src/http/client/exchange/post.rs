@@ -34,8 +34,8 @@ use crate::{
 
 /// How long a server may take to accept a notification or an answer.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the first request waits for the stream by GET: messages of the server that belong to no request would be lost
-/// before it is open.
+/// How long the first request waits for the GET stream: messages of the server that belong to no request would be lost before
+/// it is open.
 const STREAM_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Why an exchange ended without an answer.
@@ -114,9 +114,9 @@ impl Exchanges {
             match accepted {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(error = %Logged(&error), "the server did not take a message");
+                    tracing::warn!(error = %Logged(&error), "could not deliver a message to the server");
                 }
-                Err(_) => tracing::warn!("the server did not take a message in time"),
+                Err(_) => tracing::warn!("timed out delivering a message to the server"),
             }
             if barrier.is_some() {
                 exchanges.session_opened(&message).await;
@@ -125,7 +125,7 @@ impl Exchanges {
     }
 
     /// Sends a notification or an answer. An answer is sent again if the server may not have received it: otherwise the server
-    /// would wait for ever, and a second answer is ignored.
+    /// would wait forever, and a second answer is ignored.
     async fn deliver(self: &Arc<Self>, message: &OutgoingMessage) -> Result<()> {
         let mut attempts = Attempts::new(&self.reconnect);
         loop {
@@ -141,7 +141,7 @@ impl Exchanges {
         }
     }
 
-    /// Opens the stream by GET of a legacy session.
+    /// Opens the GET stream of a legacy session.
     async fn session_opened(self: &Arc<Self>, initialized: &OutgoingMessage) {
         let generation = {
             let mut state = self.state.lock();
@@ -327,8 +327,7 @@ impl Exchanges {
                 let status = response.status();
                 response::discard(response.into_body()).await;
                 Err(Error::decode(format!(
-                    "the server answered a request with {status} and neither JSON nor a stream of events; is this the URL \
-                     of an MCP server?"
+                    "the server returned {status} with neither JSON nor an event stream; is this the URL of an MCP server?"
                 ))
                 .into())
             }
@@ -340,12 +339,12 @@ impl Exchanges {
         match read_body(&mut response.into_body(), limit).await {
             Ok(Some(body)) => Ok(body),
             Ok(None) => Err(Error::limit(format!(
-                "the answer is longer than {limit} bytes, which is the limit; it was not read"
+                "the response exceeds the limit of {limit} bytes"
             ))),
             Err(error) => {
                 let why = error.message();
                 Err(Error::network(format!(
-                    "the answer broke off: {why}; call again where that can do no harm"
+                    "the response broke off: {why}; retry only if the call is idempotent"
                 )))
             }
         }
@@ -370,18 +369,18 @@ fn is_repeatable(message: &OutgoingMessage) -> bool {
 
 fn lost_at_work() -> Error {
     Error::network(
-        "the server lost the session while it worked on this request, so nobody knows what of it was done: ask again where \
-         that can do no harm",
+        "the server lost the session during this request, which may have been processed; \
+         retry only if the call is idempotent",
     )
 }
 
 fn unanswered() -> Error {
-    Error::decode("the answer of the server does not answer the request that was made")
+    Error::decode("the server's response does not answer the request")
 }
 
 fn interrupted(why: &Error) -> Error {
     Error::network(format!(
-        "{} before the answer was there, and it cannot be taken up again: call again where that can do no harm",
+        "{} before the response was complete, and it cannot be resumed; retry only if the call is idempotent",
         why.message()
     ))
 }
@@ -428,7 +427,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_in_the_http_client_fails_one_request() {
+    async fn http_client_panic_fails_one_request() {
         let (exchanges, mut executor) = exchanges(Panicking);
         for id in 1..3 {
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize"}}"#);
@@ -504,7 +503,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_sent_until_the_server_has_it_and_a_notification_once() {
+    async fn answers_are_retried_and_notifications_sent_once() {
         for (text, times) in [
             (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, 3),
             (r#"{"jsonrpc":"2.0","method":"x"}"#, 1),

@@ -40,7 +40,7 @@ impl Target {
     /// If the URL is not one for HTTP.
     pub(crate) fn new(url: Url) -> Result<Self> {
         let uri = url.as_str().parse();
-        let uri = uri.map_err(|_| Error::misuse("the URL cannot be sent to"))?;
+        let uri = uri.map_err(|_| Error::misuse("the URL is not valid for HTTP"))?;
         Ok(Self { url, uri })
     }
 }
@@ -58,7 +58,7 @@ impl RequestSender {
         // The headers of the protocol win over those of the user.
         post_headers.insert(ACCEPT, HeaderValue::from_static(JSON_OR_EVENTS));
         post_headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        // Clones of the map have that room, too.
+        // Clones of the map have the same capacity.
         post_headers.reserve(MESSAGE_HEADERS);
         Self {
             client,
@@ -107,7 +107,7 @@ impl RequestSender {
             .await
     }
 
-    /// Sends a request, and follows redirects. The headers are built anew for each request, because redirects are rare.
+    /// Sends a request, and follows redirects. The headers are rebuilt for each request, because redirects are rare.
     async fn send(
         &self,
         method: Method,

@@ -133,8 +133,8 @@ pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     refusal
 }
 
-/// Whether a response says that the request was not served. Some load balancers answer 503 without `Retry-After` if a server broke
-/// off.
+/// Whether a response says that the request was not served. Some load balancers answer 503 without `Retry-After` if a server
+/// closed the connection.
 fn is_unserved(status: StatusCode, headers: &HeaderMap) -> bool {
     match status {
         StatusCode::UNAUTHORIZED
@@ -190,15 +190,15 @@ fn refused(
     let said = excerpt(body);
     let colon = if said.is_empty() { "" } else { ": " };
     let hint = match status {
-        StatusCode::UNAUTHORIZED => "; it wants credentials, or other ones",
-        StatusCode::FORBIDDEN => "; these credentials, or none, do not give access",
-        StatusCode::SERVICE_UNAVAILABLE if is_unserved => "; nothing was done: try another time",
-        _ if status.is_server_error() => "; call again where that can do no harm",
+        StatusCode::UNAUTHORIZED => "; it requires credentials, or rejected those that were sent",
+        StatusCode::FORBIDDEN => "; it denied access with these credentials, or without any",
+        StatusCode::SERVICE_UNAVAILABLE if is_unserved => "; nothing was done: retry later",
+        _ if status.is_server_error() => "; retry only if the call is idempotent",
         _ => "",
     };
     let url = answering.map(|Answering(url)| format!(" ({url})"));
     let url = url.unwrap_or_default();
-    let text = format!("the server answered {status}{url}{colon}{said}{hint}");
+    let text = format!("the server returned {status}{url}{colon}{said}{hint}");
     Refusal {
         error: Error::http(status.as_u16(), text).refused_unserved(is_unserved),
         names: None,
@@ -260,8 +260,9 @@ fn excerpt(body: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    // Attack: resource exhaustion.
     #[test]
-    fn attack_7_what_a_server_says_with_an_error_is_short_and_clean() {
+    fn server_error_text_is_shortened_and_cleaned() {
         let body = format!("<p>\u{1b}[31mno\r\n\t{}\u{0}", "x".repeat(1 << 20));
         let error = refused(StatusCode::BAD_GATEWAY, false, None, body.as_bytes()).error;
         assert_eq!(error.http_status(), Some(502));
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_the_body_is_the_answer() {
+    fn error_in_the_body_is_the_answer() {
         let body = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
         let error = refused(StatusCode::NOT_FOUND, true, None, body).error;
         assert_eq!(
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_says_whether_the_request_may_have_been_served() {
+    async fn error_reports_whether_request_may_have_been_served() {
         let json = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no room"}}"#;
         for (status, retry_after, is_unserved) in [
             (400, None, false),
@@ -319,7 +320,9 @@ mod tests {
                 assert_eq!(error.is_unserved(), is_unserved, "{status}: {error}");
                 assert_eq!(error.copy().is_unserved(), is_unserved);
                 let may_be_done = status >= 500 && !is_unserved && body.is_empty();
-                let said = error.message().contains("where that can do no harm");
+                let said = error
+                    .message()
+                    .contains("retry only if the call is idempotent");
                 assert_eq!(said, may_be_done, "{status}: {error}");
             }
         }

@@ -100,7 +100,9 @@ impl SessionSetup {
         };
         let bytes = self.bytes + message.body.len();
         if self.subscriptions.len() >= MAX_RESTORED || bytes > MAX_RESTORED_BYTES {
-            tracing::warn!("too many subscriptions: some would not outlive the server's session");
+            tracing::warn!(
+                "too many subscriptions to restore; some will be lost with the server's session"
+            );
             return;
         }
         self.bytes = bytes;
@@ -133,7 +135,7 @@ pub(crate) fn result_of(answer: &[u8]) -> Result<()> {
     let answer = after_byte_order_mark(answer).unwrap_or(answer);
     match Envelope::parse(answer, &mut params) {
         Ok(Envelope::Response(response)) => response.outcome.map(drop).map_err(Error::from),
-        _ => Err(Error::decode("the answer is malformed")),
+        _ => Err(Error::decode("malformed response")),
     }
 }
 

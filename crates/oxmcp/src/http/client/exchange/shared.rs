@@ -44,7 +44,7 @@ pub(crate) struct Exchanges {
     pub(crate) barrier: Barrier,
     /// A permit for each notification and answer that is not accepted yet.
     pub(crate) unaccepted: Arc<Semaphore>,
-    /// Held while a lost session is opened anew.
+    /// Held while a lost session is replaced.
     pub(crate) recovering: tokio::sync::Mutex<()>,
     pub(crate) doubts: Doubts,
     pub(in crate::http::client) state: Mutex<State>,
@@ -59,7 +59,7 @@ pub(crate) struct State {
     pub(crate) messages_2024: Option<Target>,
     /// The requests in flight.
     pub(crate) in_flight: BTreeMap<RequestId, InFlight>,
-    /// The handle that ends the stream by GET, for messages of the server that belong to no request.
+    /// The handle that ends the GET stream, for messages of the server that belong to no request.
     pub(crate) standalone_stream: Option<AbortHandle>,
     /// The revision of the last modern request. It applies also to messages that name none.
     pub(crate) modern: Option<Revision>,

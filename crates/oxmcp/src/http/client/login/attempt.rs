@@ -48,15 +48,15 @@ pub struct LoginAttempt {
 }
 
 impl LoginAttempt {
-    /// The URL of the page to send the user's browser to.
+    /// Returns the URL of the page to send the user's browser to.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The attempt as text, for [`Login::finish`]: 1 to 3 KiB of the characters of base64url. Keep it where only this user's
-    /// browser brings it back, as in a cookie (`Secure`, `HttpOnly`, `SameSite=Lax`), or with the user's session. It is sealed: it
-    /// cannot be read, changed, or used for another user. It expires after 10 minutes.
+    /// Returns the attempt as text, for [`Login::finish`]: 1 to 3 KiB of the characters of base64url. Keep it where only this
+    /// user's browser brings it back, as in a cookie (`Secure`, `HttpOnly`, `SameSite=Lax`), or with the user's session. It is
+    /// sealed: it cannot be read, changed, or used for another user. It expires after 10 minutes.
     #[must_use]
     pub fn sealed(&self) -> &str {
         &self.sealed
@@ -100,8 +100,8 @@ impl Login {
         self.begin_with(server.as_ref(), None).await
     }
 
-    /// Begins a login because a request failed: with the scopes that the error says are lacking, in addition to those that the user
-    /// has agreed to before.
+    /// Begins a login because a request failed: with the scopes that the error reports as missing, in addition to those that
+    /// the user has agreed to before.
     ///
     /// ```no_run
     /// use oxmcp::{ClientSession, Result, http::Login};
@@ -137,7 +137,7 @@ impl Login {
     async fn begin_with(&self, server: &str, challenge: Option<Challenge>) -> Result<LoginAttempt> {
         let Grant::Begun { uri } = &self.grant else {
             return Err(Error::misuse(
-                "only a login by Login::redirect is begun and finished: the others log in when a request needs it",
+                "only a `Login::redirect` can be begun and finished: other logins start when a request needs them",
             ));
         };
         self.check_clients()?;
@@ -203,16 +203,16 @@ impl Login {
         })
     }
 
-    /// Finishes a login that was begun for the [`user`](Self::user), with the URL that their browser was redirected to, or its
-    /// query alone: exchanges the code for tokens, and puts these into the [`store`](Self::store). From then on an
-    /// [`Endpoint`](crate::http::Endpoint) with this login uses them; open sessions find them by themselves.
+    /// Finishes a login that was begun for the [`user`](Self::user), with the URL that their browser was redirected to, or only
+    /// its query: exchanges the code for tokens, and puts these into the [`store`](Self::store). From then on an
+    /// [`Endpoint`](crate::http::Endpoint) with this login uses them; open sessions find them automatically.
     ///
     /// The user must be known from your own session with them, never from the callback.
     ///
     /// # Errors
-    /// If the attempt belongs to another user, was sealed with other keys, has expired or is already finished; if the callback is
-    /// not the answer to it, or says that the user did not agree; if the code cannot be exchanged, or the tokens cannot be stored.
-    /// Begin another login then.
+    /// If the attempt belongs to another user, was sealed with other keys, has expired or is already finished; if the callback
+    /// is not the answer to it, or reports that the user did not agree; if the code cannot be exchanged, or the tokens cannot
+    /// be stored. Begin another login then.
     ///
     /// # Cancel safety
     /// If the future is dropped, the code may be used up without a token being stored: begin another login.
@@ -248,13 +248,12 @@ impl Login {
         let attempt = AuthorizationAttempt::from_json(&Secret::new(record.attempt.get()))?;
         let code = attempt.finish(callback)?;
         let client = credentials.client.as_ref();
-        let client =
-            client.ok_or_else(|| Error::internal("the attempt to log in has no client"))?;
+        let client = client.ok_or_else(|| Error::internal("the login attempt has no client"))?;
         let _lock = self.store.lock_boxed(key).await?;
         let stored = self.stored(key).await?;
         if stored.is_some_and(|it| it.login == credentials.login) {
             // An authorization server takes a code that comes twice for a stolen one, and revokes the tokens.
-            return Err(refused_attempt("it is finished already"));
+            return Err(refused_attempt("it is already finished"));
         }
         let server = server_url(&record.server)?;
         let fetch = Fetch::new(&server, &self.trusted_hosts, self.http_client.clone())?;
@@ -292,8 +291,8 @@ impl Login {
         self.store.save_boxed(&key, registered.to_json()).await
     }
 
-    /// Removes a client that its authorization server does not know any more, for the user and for all users. The caller must not
-    /// hold a lock of the store.
+    /// Removes a client that its authorization server no longer knows, for the user and for all users. The caller must not hold
+    /// a lock of the store.
     pub(super) async fn forget_registered(
         &self,
         key: &CredentialKey,
@@ -314,7 +313,7 @@ impl Login {
     }
 
     fn seal(&self, record: &Record) -> Result<String> {
-        let broken = || Error::internal("the attempt to log in cannot be sealed");
+        let broken = || Error::internal("could not seal the login attempt");
         let plain = serde_json::to_vec(record).map_err(|error| broken().with_source(error))?;
         let user = [self.user.as_bytes()];
         let sealed = sealing::seal(&plain, bound_to(&user), self.keys.sealing()?, random()?);
@@ -339,10 +338,10 @@ impl Login {
             refused_attempt(match reason {
                 Refused::Expired => "it has expired",
                 Refused::UnknownKey => {
-                    "it was sealed with a key that this process does not have (Login::keys)"
+                    "it was sealed with a key that this process does not have (`Login::keys`)"
                 }
-                Refused::Forged => "it was changed, or begun for another user",
-                Refused::TooLong | Refused::Malformed => "it is none",
+                Refused::Forged => "it was modified, or begun for another user",
+                Refused::TooLong | Refused::Malformed => "it is malformed",
             })
         })
     }
@@ -358,12 +357,12 @@ fn bound_to<'a>(user: &'a [&'a [u8]]) -> Bound<'a> {
 
 fn raw(json: &Secret) -> Result<Box<RawValue>> {
     let raw = RawValue::from_string(json.expose().to_owned());
-    raw.map_err(|_| Error::internal("the attempt to log in cannot be written"))
+    raw.map_err(|_| Error::internal("could not serialize the login attempt"))
 }
 
 fn refused_attempt(why: &str) -> Error {
     Error::from(AuthError::interaction_required(format!(
-        "the attempt to log in cannot be finished: {why}. Begin another login"
+        "could not finish the login attempt: {why}; begin another login"
     )))
 }
 
@@ -390,7 +389,7 @@ fn challenge_of(error: &Error) -> Option<Challenge> {
 async fn ask_challenge(fetch: &Fetch, server: &str) -> Option<Challenge> {
     let asked = fetch.converse(Probe(server)).await;
     asked.unwrap_or_else(|error| {
-        tracing::debug!(error = %Logged(&error), "the MCP server gave no challenge");
+        tracing::debug!(error = %Logged(&error), "the MCP server sent no challenge");
         None
     })
 }
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_attempt_opens_for_its_user_until_it_expires() {
+    fn sealed_attempt_opens_for_its_user_until_expiry() {
         let ann = login(1, "ann");
         let sealed = ann.seal(&record()).unwrap();
         assert!(sealed.len() < 400 && !sealed.contains("hunter2"));
@@ -462,9 +461,9 @@ mod tests {
             (&login(1, "bob"), &*sealed, 0, "another user"),
             (&login(1, ""), &*sealed, 0, "another user"),
             (&login(2, "ann"), &*sealed, 0, "Login::keys"),
-            (&ann, &*changed, 0, "changed"),
-            (&ann, "", 0, "it is none"),
-            (&ann, &*long, 0, "it is none"),
+            (&ann, &*changed, 0, "modified"),
+            (&ann, "", 0, "it is malformed"),
+            (&ann, &*long, 0, "it is malformed"),
         ] {
             let error = login.open(sealed, at(now)).err().unwrap();
             assert!(error.message().contains(why), "{why}: {error}");
@@ -473,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_found_in_what_caused_an_error() {
+    fn challenge_is_found_in_the_error_source() {
         let inner = Error::http(403, "no").with_challenges(Some("Bearer scope=\"a b\"".to_owned()));
         let outer = Error::internal("outer").with_source(inner);
         let scope = challenge_of(&outer).unwrap().scope().unwrap();

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operation_is_the_method_and_what_it_names() {
+    fn operation_is_the_method_and_its_target() {
         for (body, expected) in [
             (
                 r#"{"method": "tools/call", "params": {"name": "add", "arguments": {}}}"#,

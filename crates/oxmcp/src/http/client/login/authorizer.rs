@@ -10,8 +10,8 @@ use crate::{
     transport::traits::{CurrentLogin, PersonWaits},
 };
 
-/// The authorization of the requests to a server. Implement it if your program has tokens of its own, and [`Login`](super::Login)
-/// does not fit.
+/// The authorization of the requests to a server. Implement it if your program manages its own tokens, and
+/// [`Login`](super::Login) does not fit.
 ///
 /// ```
 /// use http::{HeaderMap, HeaderValue};
@@ -27,7 +27,7 @@ use crate::{
 ///     }
 ///
 ///     async fn refused(&self, refused: RefusedRequest<'_>) -> Result<bool> {
-///         // A new token could be had here; without one, the refusal is the answer.
+///         // A new token could be obtained here; without one, the refusal is the answer.
 ///         Ok(false)
 ///     }
 /// }
@@ -42,7 +42,7 @@ pub trait Authorizer: Send + Sync + 'static {
     /// request, and should cache its results.
     ///
     /// # Errors
-    /// If the request cannot be authorized: then it is not sent, and fails with this error.
+    /// If the request cannot be authorized. It is not sent, and fails with this error.
     ///
     /// # Cancel safety
     /// The future is dropped if the request is given up.
@@ -51,8 +51,8 @@ pub trait Authorizer: Send + Sync + 'static {
         request: RequestToAuthorize<'_>,
     ) -> impl Future<Output = Result<HeaderMap>> + Send;
 
-    /// Handles an answer of 401 or 403 by the server. Returns whether the request is to be sent again with new authorization; a
-    /// request is sent five times at most.
+    /// Handles a 401 or 403 from the server. Returns whether the request is to be sent again with new authorization; a request
+    /// is sent five times at most.
     ///
     /// # Errors
     /// If the request is to fail with this error, instead of the server's answer.
@@ -69,20 +69,20 @@ pub trait Authorizer: Send + Sync + 'static {
         let _ = operation;
     }
 
-    /// The identity on whose behalf requests are authorized: see
+    /// Returns the identity on whose behalf requests are authorized: see
     /// [`Transport::authorization`](crate::transport::Transport::authorization). `None`, the default, if it is not known or may
     /// change.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// The login on whose behalf requests are authorized, if it can change: see
+    /// Returns the login on whose behalf requests are authorized, if it can change: see
     /// [`Transport::current_login`](crate::transport::Transport::current_login). `None`, the default, if it stays the same.
     fn current_login(&self) -> Option<CurrentLogin> {
         None
     }
 
-    /// The times at which the authorizer waits for a person: see
+    /// Returns the times at which the authorizer waits for a person: see
     /// [`Transport::person_waits`](crate::transport::Transport::person_waits). `None`, the default, if it never does.
     fn person_waits(&self) -> Option<PersonWaits> {
         None

@@ -101,7 +101,7 @@ impl<M: Machine> Prompt for Browser<M> {
             match machine.open(url).await {
                 Ok(()) => Ok(()),
                 Err(error) if reach.shows => {
-                    tracing::debug!(%error, "no browser could be opened");
+                    tracing::debug!(%error, "could not open a browser");
                     Ok(())
                 }
                 Err(error) => Err(nobody(&format!("no browser could be opened ({error})"))),
@@ -119,7 +119,7 @@ impl<M: Machine> Prompt for Browser<M> {
                 }
                 if !line.is_empty() {
                     machine.print(
-                        "This is not the address of the page that this login ended at. It has `code=` and `state=` in it.\n",
+                        "This is not the address that the login ended at. That address contains `code=` and `state=`.\n",
                     );
                 }
             }
@@ -130,26 +130,26 @@ impl<M: Machine> Prompt for Browser<M> {
 
 fn nobody(why: &str) -> Error {
     Error::from(AuthError::interaction_required(format!(
-        "somebody has to log in, {why}, and there is no terminal to show the page's URL on: log in with the same store where \
-         there is one, name a program that opens pages by the variable BROWSER, or give this program credentials of its own"
+        "a user must log in, but {why} and there is no terminal to show the URL on; log in elsewhere with the same store, \
+         name a browser in `BROWSER`, or give this program its own credentials"
     )))
 }
 
 fn instructions(url: &str, reach: Reach) -> String {
     let open = if reach.opens {
-        "To log in, agree in the browser that opens now, or open this page:"
+        "To log in, continue in the browser that opens now, or open this page:"
     } else {
         "To log in, open this page in a browser:"
     };
     let paste = if reach.reads {
-        "\nIf that browser ends at a page that it cannot show, paste the address of that page here, and press Enter.\n"
+        "\nIf that browser ends on a page that it cannot load, paste the address of that page here, and press Enter.\n"
     } else {
         ""
     };
     format!("{open}\n\n  {url}\n{paste}")
 }
 
-/// Whether a URL, or its query alone, is the answer to the request with this `state`.
+/// Whether a URL, or only its query, is the answer to the request with this `state`.
 fn has_state(answer: &str, state: &Secret) -> bool {
     let query = answer.split_once('?').map_or(answer, |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();

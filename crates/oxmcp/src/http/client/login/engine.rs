@@ -169,7 +169,7 @@ impl Authorizer for LoginEngine {
             let renewed = renewed.await;
             // If the renewal fails, the token may still be valid for a moment; otherwise the server refuses it.
             if let Err(error) = renewed {
-                tracing::debug!(error = %crate::logged::Logged(&error), "a token could not be refreshed");
+                tracing::debug!(error = %crate::logged::Logged(&error), "could not refresh a token");
             } else if let Some(new) = shared.tokens_and_key() {
                 (tokens, key) = new;
             }
@@ -281,7 +281,7 @@ impl Shared {
         Ok(self.proof_key.get_or_init(|| key))
     }
 
-    /// Whether a login asks no person.
+    /// Whether a login works without a person.
     fn asks_nobody(&self) -> bool {
         matches!(
             self.login.grant,
@@ -328,7 +328,7 @@ impl Shared {
         CredentialKey::new(&self.login.user, &credentials.server.issuer, &self.server)
     }
 
-    /// Obtains tokens, or waits for those that another request is obtaining. `seen` is the token that is not valid any more.
+    /// Obtains tokens, or waits for those that another request is obtaining. `seen` is the token that is no longer valid.
     async fn fly(
         self: &Arc<Self>,
         reason: Reason,
@@ -336,8 +336,8 @@ impl Shared {
         is_background: bool,
     ) -> Result<()> {
         let ended = self.state.lock().flights;
-        // A message that the program sends by itself may refresh tokens and wait for a login, but no person is asked for such
-        // messages alone.
+        // A message that the program sends by itself may refresh tokens and wait for a login, but no person is asked only
+        // because of such messages.
         let _foreground = (!is_background).then(|| self.waiters.enter());
         let guard = Arc::clone(&self.flight).lock_owned().await;
         {
@@ -364,7 +364,7 @@ impl Shared {
             drop(guard);
             result
         });
-        let panicked = |_: JoinError| Error::internal("the login did not come to an end");
+        let panicked = |_: JoinError| Error::internal("the login was aborted");
         flight.await.map_err(panicked)?
     }
 
@@ -496,7 +496,7 @@ impl Shared {
                 self.keep(credentials, true).await?;
                 Ok(Refreshed::Done)
             }
-            // `unauthorized_client` says that this client cannot refresh tokens at all.
+            // `unauthorized_client` means that this client cannot refresh tokens at all.
             Err(error)
                 if matches!(
                     oauth_error(&error),

@@ -11,7 +11,7 @@ pub(super) fn oauth_error(error: &Error) -> Option<&str> {
     auth_error(error)?.oauth_error()
 }
 
-/// Whether an authorization server has refused a request, or sent what is no answer to it: the same request would fail again.
+/// Whether an authorization server has refused a request, or sent an invalid response to it: the same request would fail again.
 pub(super) fn is_refused(error: &Error) -> bool {
     auth_error(error)
         .is_some_and(|it| matches!(it.kind(), AuthErrorKind::Refused | AuthErrorKind::Malformed))
@@ -28,7 +28,7 @@ fn auth_error(error: &Error) -> Option<&AuthError> {
     None
 }
 
-/// Whether an authorization server does not know the client, or does not know it any more.
+/// Whether an authorization server does not know the client, or no longer knows it.
 pub(super) fn is_unknown_client(error: &Error) -> bool {
     matches!(
         oauth_error(error),
@@ -36,42 +36,42 @@ pub(super) fn is_unknown_client(error: &Error) -> bool {
     )
 }
 
-/// Whether a new registration may succeed after a client that was registered before has failed: the client is not known any more,
+/// Whether a new registration may succeed after a client that was registered before has failed: the client is no longer known,
 /// or was registered for fewer scopes.
 pub(super) fn wants_another_client(error: &Error) -> bool {
     is_unknown_client(error) || oauth_error(error) == Some("invalid_scope")
 }
 
-/// The failure of a client. If the user has configured the client, the error says what to do if the authorization server does not
-/// know it, or does not give it these scopes.
+/// The failure of a client. If the user has configured the client, the error tells what to do if the authorization server does
+/// not know it, or does not give it these scopes.
 pub(super) fn explain(login: &Login, error: Error, client: &Client) -> Error {
     if !login.is_configured(client) {
         return error;
     }
     let (problem, what_to_do) = if is_unknown_client(&error) {
         (
-            "does not take the client",
-            "Check its id, its secret or key, and what it is registered for",
+            "rejected the configured client",
+            "check its ID, its secret or key, and its registration",
         )
     } else if oauth_error(&error) == Some("invalid_scope") {
         (
-            "does not give these scopes to the client",
-            "Register it for them, or ask for others (Login::scopes)",
+            "does not grant these scopes to the configured client",
+            "register it for them, or request others (`Login::scopes`)",
         )
     } else {
         return error;
     };
     let text = format!(
-        "{}: the authorization server {problem} {:?}, which is configured. {what_to_do}",
+        "{}: the authorization server {problem} {:?}; {what_to_do}",
         error.message(),
         client.id()
     );
     Error::failed_login(text, error)
 }
 
-/// The error of a login that no request waits for any more.
+/// The error of a login that no request waits for.
 pub(super) fn given_up() -> Error {
-    let text = "the login was given up, since no request waited for it any more";
+    let text = "the login was cancelled: no request is waiting for it";
     Error::failed_login(text.to_owned(), Error::cancelled(text))
 }
 
@@ -85,8 +85,7 @@ pub(super) fn is_given_up(error: &Error) -> bool {
 /// The error of a login that took too long.
 pub(super) fn nobody_came(within: std::time::Duration) -> Error {
     AuthError::interaction_required(format!(
-        "nobody has logged in within {within:?}. If the page did not know the client, log out (Login::logout): the next login \
-         registers another"
+        "login timed out after {within:?}; if the login page did not know the client, call `Login::logout` to register another"
     ))
     .into()
 }

@@ -40,7 +40,7 @@ const MAX_WARNINGS: usize = 100;
 
 /// The sender of a login's requests to other servers.
 pub(super) struct Fetch {
-    /// The user's client, which adds headers of its own.
+    /// The user's client, which adds its own headers.
     own: Option<Arc<dyn DynHttpClient>>,
     /// The client for URLs that a server has named, which connects only to checked addresses.
     guarded: DefaultClient,
@@ -122,14 +122,10 @@ impl Fetch {
             let url = request.uri().to_string();
             let again = (request.method() == Method::GET).then(|| request.headers().clone());
             let sent = timeout(TIMEOUT, self.send_once(request, is_guarded));
-            let late = |_| Err(Error::network(format!("no answer within {TIMEOUT:?}")));
+            let late = |_| Err(Error::network(format!("no response within {TIMEOUT:?}")));
             let response = sent.await.unwrap_or_else(late);
             let response = response.map_err(|error| {
-                let text = format!(
-                    "{} could not be asked: {}",
-                    shown_url(&url),
-                    error.message()
-                );
+                let text = format!("request to {} failed: {}", shown_url(&url), error.message());
                 Error::failed_login(text, error)
             })?;
             let location = response.headers().get(LOCATION);
@@ -149,7 +145,7 @@ impl Fetch {
             *request.headers_mut() = headers;
             *request.uri_mut() = to
                 .parse()
-                .map_err(|_| Error::network(format!("{place} redirects to what is no URL")))?;
+                .map_err(|_| Error::network(format!("{place} redirects to an invalid URL")))?;
         }
         let text = format!(
             "{} redirects more than {MAX_REDIRECTS} times in a row",
@@ -181,7 +177,7 @@ impl Fetch {
         let body: Option<Bytes> = read_body(&mut body, MAX_BODY).await?;
         let body = body.ok_or_else(|| {
             Error::limit(format!(
-                "the answer of {} is longer than {MAX_BODY} bytes",
+                "the response from {} exceeds the limit of {MAX_BODY} bytes",
                 shown_url(&uri.to_string())
             ))
         })?;

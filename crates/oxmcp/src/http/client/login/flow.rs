@@ -60,7 +60,7 @@ impl Flow<'_> {
     pub(super) async fn run(&self) -> Result<Credentials> {
         if let Some(what_to_do) = self.login.grant.cannot_ask() {
             let message = format!(
-                "{:?} wants a login, and nobody can be asked here{}: {what_to_do}",
+                "{:?} requires a login, and no user can be asked here{}; {what_to_do}",
                 shown_url(self.server),
                 self.refusal()
             );
@@ -85,11 +85,11 @@ impl Flow<'_> {
         }
     }
 
-    /// The words with which the authorization server has refused to refresh the tokens, for the error if no person can log in.
+    /// The text with which the authorization server has refused to refresh the tokens, for the error if no person can log in.
     fn refusal(&self) -> String {
         let words = self.refused.map(Error::message);
         words.map_or_else(String::new, |it| {
-            format!(" (the tokens cannot be refreshed: {it})")
+            format!(" (could not refresh the tokens: {it})")
         })
     }
 
@@ -262,7 +262,7 @@ impl Flow<'_> {
                 self.registered.get_or_init(|| kept);
                 Ok(client)
             }
-            _ => Err(Error::misuse("the client cannot be chosen")),
+            _ => Err(Error::misuse("could not choose a client")),
         }
     }
 
@@ -298,8 +298,8 @@ impl Flow<'_> {
         let resource = discovered.resource.as_deref();
         if discovered.is_default {
             return Err(AuthError::interaction_required(format!(
-                "{:?} says nowhere which authorization server it has, and a person alone may log in where nothing is said: \
-                 configure the issuer (Login::issuer)",
+                "{:?} names no authorization server, and this login does not use the default one; \
+                 configure the issuer (`Login::issuer`)",
                 shown_url(self.server)
             ))
             .into());
@@ -354,7 +354,7 @@ impl Flow<'_> {
         let server = &discovered.server;
         match choose_client(server, &options, None, &ScopeSet::new(), now())? {
             ClientChoice::Ready(client) => Ok(client),
-            _ => Err(Error::misuse("the client cannot be chosen")),
+            _ => Err(Error::misuse("could not choose a client")),
         }
     }
 }
@@ -378,7 +378,7 @@ impl Waiters {
         *self.0.borrow() == 0
     }
 
-    /// Waits until no request waits any more.
+    /// Waits until no request waits.
     pub(super) async fn gone(&self) {
         // `self` holds the sender, so the channel is not closed.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

@@ -27,7 +27,7 @@ pub(super) struct Loopback {
 }
 
 impl Loopback {
-    /// OpenSubscriptions at a port, or at any free one.
+    /// Listens at a port, or at any free one.
     ///
     /// # Errors
     /// If the port is in use.
@@ -36,7 +36,7 @@ impl Loopback {
         let listener = listener.map_err(|error| {
             let at = port.map(|port| format!(" at port {port}"));
             Error::misuse(format!(
-                "nobody can be redirected to 127.0.0.1{}: {error}",
+                "could not listen for the redirect on 127.0.0.1{}: {error}",
                 at.unwrap_or_default()
             ))
         })?;
@@ -55,7 +55,7 @@ impl Loopback {
     /// which it sends nothing.
     ///
     /// # Errors
-    /// If connections cannot be accepted any more.
+    /// If connections can no longer be accepted.
     pub(super) async fn answer(self, state: &str) -> Result<String> {
         let mut open = FuturesUnordered::new();
         loop {
@@ -107,7 +107,7 @@ async fn read_target(mut socket: TcpStream) -> Result<(TcpStream, String)> {
     let mut words = line.split(' ');
     match (words.next(), words.next()) {
         (Some("GET"), Some(target)) => Ok((socket, target.to_owned())),
-        _ => Err(Error::misuse("only GET is answered")),
+        _ => Err(Error::misuse("only GET is supported")),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_listener_takes_the_answer_to_its_own_request_alone() {
+    async fn listener_accepts_only_its_own_response() {
         let loopback = Loopback::bind(None).await.unwrap();
         let uri = loopback.redirect_uri().to_owned();
         assert!(uri.starts_with("http://127.0.0.1:") && uri.ends_with("/callback"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_many_connections_are_open_at_once_and_others_wait() {
+    async fn excess_connections_wait_for_free_slots() {
         let loopback = Loopback::bind(None).await.unwrap();
         let address = loopback.listener.local_addr().unwrap();
         let mut idle = Vec::new();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_that_is_too_long_is_not_read_to_its_end() {
+    async fn oversized_head_is_not_fully_read() {
         let loopback = Loopback::bind(None).await.unwrap();
         let address = loopback.listener.local_addr().unwrap();
         let answer = tokio::spawn(loopback.answer("right"));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_says_nothing_is_closed() {
+    async fn silent_connection_is_closed() {
         let loopback = Loopback::bind(None).await.unwrap();
         let address = loopback.listener.local_addr().unwrap();
         let answer = tokio::spawn(loopback.answer("right"));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_that_say_nothing_hold_up_no_answer() {
+    async fn silent_connections_do_not_delay_the_answer() {
         let loopback = Loopback::bind(None).await.unwrap();
         let uri = loopback.redirect_uri().to_owned();
         let authority = uri.strip_prefix("http://").unwrap();

@@ -60,10 +60,10 @@ impl Grant {
     pub(super) fn cannot_ask(&self) -> Option<&'static str> {
         match self {
             Self::Stored => Some(
-                "log in by a program that can show a browser, with the same store, or give this one credentials of its own",
+                "log in with a program that can open a browser and uses the same store, or give this one its own credentials",
             ),
             Self::Begun { .. } => Some(
-                "begin a login with this error (Login::begin_after), and send the user to its URL",
+                "begin a login with this error (`Login::begin_after`), and send the user to its URL",
             ),
             _ => None,
         }
@@ -135,8 +135,8 @@ impl Login {
         }
     }
 
-    /// A login in which a person agrees in a browser that your program shows: `send` receives the URL of the page, and returns the
-    /// whole URL that the browser was redirected to, which begins with `redirect_uri`. The returned URL is checked.
+    /// Creates a login in which a person agrees in a browser that your program shows: `send` receives the URL of the page, and
+    /// returns the whole URL that the browser was redirected to, which begins with `redirect_uri`. The returned URL is checked.
     pub fn with_redirect<F>(
         redirect_uri: impl Into<String>,
         send: impl Fn(String) -> F + Send + Sync + 'static,
@@ -150,8 +150,8 @@ impl Login {
         })
     }
 
-    /// A login in which a person agrees in the browser of this machine, which is opened; the answer arrives at a listener on
-    /// 127.0.0.1, which exists for this one login, and for 10 minutes at most.
+    /// Creates a login in which a person agrees in the browser of this machine, which is opened; the answer arrives at a
+    /// listener on 127.0.0.1, which exists for this one login, and for 10 minutes at most.
     ///
     /// The URL of the page is written to standard error, too, for another browser. If standard input is a terminal (not on
     /// Windows), the address at which such a browser ended can be pasted there, which is necessary for a login over SSH. Lines are
@@ -179,8 +179,9 @@ impl Login {
         })
     }
 
-    /// As [`browser`](Self::browser), with an opener of your own: `open` shows the URL to the person, in a browser that it starts
-    /// or as a text. The answer arrives at a listener on 127.0.0.1, which exists for this one login, and for 10 minutes at most.
+    /// Creates a login like [`browser`](Self::browser), with your own opener: `open` shows the URL to the person, in a browser
+    /// that it starts or as a text. The answer arrives at a listener on 127.0.0.1, which exists for this one login, and for 10
+    /// minutes at most.
     ///
     /// Never pass the URL to a shell: it comes from the server. Its scheme is https, or its host is loopback.
     pub fn with_loopback<F>(open: impl Fn(String) -> F + Send + Sync + 'static) -> Self
@@ -195,10 +196,11 @@ impl Login {
         })
     }
 
-    /// A login in which a person agrees in a browser elsewhere, such as that of a web back end's user: [`begin`](Self::begin)
-    /// returns the page to send the user to, and [`finish`](Self::finish) takes the URL that arrives at `redirect_uri`, in any
-    /// process that has the same [`store`](Self::store) and the same [`keys`](Self::keys). An [`Endpoint`](crate::http::Endpoint)
-    /// uses the stored login, refreshes it, and asks no person: without a login, or if the login lacks scopes, requests fail with
+    /// Creates a login in which a person agrees in a browser elsewhere, such as that of a web back end's user:
+    /// [`begin`](Self::begin) returns the page to send the user to, and [`finish`](Self::finish) takes the URL that arrives at
+    /// `redirect_uri`, in any process that has the same [`store`](Self::store) and the same [`keys`](Self::keys). An
+    /// [`Endpoint`](crate::http::Endpoint) uses the stored login, refreshes it, and asks no person: without a login, or if the
+    /// login lacks scopes, requests fail with
     /// [`is_interaction_required`](crate::Error::is_interaction_required).
     ///
     /// ```no_run
@@ -206,7 +208,7 @@ impl Login {
     ///
     /// const SERVER: &str = "https://mcp.example/mcp";
     ///
-    /// /// Where the user is sent, and what is kept until they come back: in a cookie, or beside their session.
+    /// /// The URL to send the user to, and the state to keep until they return: in a cookie, or with their session.
     /// async fn connect(login: &Login) -> Result<(String, String)> {
     ///     let attempt = login.begin(SERVER).await?;
     ///     Ok((attempt.url().to_owned(), attempt.sealed().to_owned()))
@@ -223,7 +225,7 @@ impl Login {
     ///     session.close().await
     /// }
     ///
-    /// // One for all users, and of it one for each request.
+    /// // One login for all users; each request uses a clone for its user.
     /// let login = Login::redirect("https://app.example/callback").client_name("My app");
     /// let of_ann = login.clone().user("ann");
     /// # let _ = of_ann;
@@ -234,13 +236,13 @@ impl Login {
         })
     }
 
-    /// A login without a person: the credentials in the [`store`](Self::store) are used and refreshed, and without them requests
-    /// fail at once.
+    /// Creates a login without a person: the credentials in the [`store`](Self::store) are used and refreshed, and without them
+    /// requests fail at once.
     pub fn non_interactive() -> Self {
         Self::new(Grant::Stored)
     }
 
-    /// A login in which the client acts for itself, by a secret or a key, at the authorization server that it is
+    /// Creates a login in which the client acts for itself, with a secret or a key, at the authorization server that it is
     /// [`issued_by`](oxmcp_auth::client::Client::issued_by).
     ///
     /// ```
@@ -257,8 +259,8 @@ impl Login {
         Self::new(Grant::ClientCredentials).client(client)
     }
 
-    /// A login in which the platform that the program runs on attests its identity: `assertion` returns a signed JWT each time that
-    /// tokens are obtained.
+    /// Creates a login in which the platform that the program runs on attests its identity: `assertion` returns a signed JWT
+    /// each time that tokens are obtained.
     pub fn assertion<F>(assertion: impl Fn(AssertionRequest) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<String>> + Send + 'static,
@@ -267,9 +269,9 @@ impl Login {
         Self::new(Grant::Assertion(get))
     }
 
-    /// A login in which the identity provider of an enterprise attests the person's identity, and decides what they may use:
-    /// `subject` returns the token with which the person is logged in there. `provider` needs its issuer and its token endpoint,
-    /// and is trusted; `client` is the client at the provider. The client at the MCP server's authorization server is
+    /// Creates a login in which the identity provider of an enterprise attests the person's identity, and decides what they may
+    /// use: `subject` returns the token with which the person is logged in there. `provider` needs its issuer and its token
+    /// endpoint, and is trusted; `client` is the client at the provider. The client at the MCP server's authorization server is
     /// [`client`](Self::client).
     ///
     /// See [Enterprise-Managed Authorization](https://modelcontextprotocol.io/extensions/auth/enterprise-managed-authorization).
@@ -288,9 +290,9 @@ impl Login {
         })
     }
 
-    /// Adds a client that is registered at an authorization server. Name that server by
-    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): the client's secret is sent to no other server. A client with a secret
-    /// or a key needs that, or [`issuer`](Self::issuer): connecting fails without.
+    /// Adds a client that is registered at an authorization server. Name that server with
+    /// [`issued_by`](oxmcp_auth::client::Client::issued_by): the client's secret is sent to no other server. A client with a
+    /// secret or a key needs that, or [`issuer`](Self::issuer); otherwise connecting fails.
     pub fn client(mut self, client: Client) -> Self {
         self.clients.push(client);
         self
@@ -304,8 +306,8 @@ impl Login {
         match homeless.filter(|_| self.discovery.issuer.is_none()) {
             None => Ok(()),
             Some(client) => Err(Error::misuse(format!(
-                "the client {:?} has a secret or a key, and nothing says which authorization server it belongs to: say it by \
-                 Client::issued_by or by Login::issuer, so that no other server that the MCP server names can get it",
+                "the client {:?} has a secret or a key, but no authorization server; name it with `Client::issued_by` or \
+                 `Login::issuer`, so that no other server gets the secret",
                 client.id()
             ))),
         }
@@ -350,7 +352,7 @@ impl Login {
         self
     }
 
-    /// Sets the issuer of the authorization server, letter by letter, if you know it better than the server states it.
+    /// Sets the exact issuer of the authorization server, instead of the one that the server names.
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.discovery.issuer = Some(issuer.into());
         self
@@ -388,28 +390,28 @@ impl Login {
         self
     }
 
-    /// Sets the user that logs in, in a program that has several: they share the registered client, and neither tokens nor keys.
-    /// Default: the empty name.
+    /// Sets the user that logs in, in a program that has several: users share the registered client, but neither tokens nor
+    /// keys. Default: the empty name.
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.user = user.into();
         self
     }
 
-    /// Sets the store in which credentials are kept. Default: in memory, for this endpoint alone.
+    /// Sets the store in which credentials are kept. Default: in memory, only for this endpoint.
     ///
     /// | store | for |
     /// |---|---|
     /// | [`MemoryTokenStore`] | tests, and programs without logins of persons: client credentials, assertions |
     /// | [`FileTokenStore`](crate::http::FileTokenStore) | command lines and services: logins outlive the program, and processes share them |
     /// | `KeyringTokenStore` (feature `keyring`) | programs of a desktop, where files are copied and backed up |
-    /// | a [`TokenStore`] of yours | servers of many users or on many machines: a database that they have already |
+    /// | your own [`TokenStore`] | servers of many users or on many machines: a database that they have already |
     pub fn store(mut self, store: impl TokenStore) -> Self {
         self.store = Arc::new(store);
         self
     }
 
-    /// Sets the keys that seal the attempts of [`begin`](Self::begin): the first one seals, and all of them open. By default the
-    /// login and its clones have a key of their own; processes that finish each other's logins need the same keys.
+    /// Sets the keys that seal the attempts of [`begin`](Self::begin): the first one seals, and all of them open. By default
+    /// the login and its clones have their own key; processes that finish each other's logins need the same keys.
     ///
     /// ```
     /// use oxmcp::{StateKey, http::Login};
@@ -439,8 +441,8 @@ impl Login {
         self
     }
 
-    /// Adds a host that may be contacted although its address is private. Without this, the URLs that a server names may lead only
-    /// to public addresses; also to private ones if the server's own addresses are all private, and to loopback if its URL names
+    /// Allows connections to a host with a private address. Without this, the URLs that a server names may lead only to public
+    /// addresses; also to private ones if the server's own addresses are all private, and to loopback if its URL names
     /// loopback.
     pub fn trust_host(mut self, host: impl Into<String>) -> Self {
         self.trusted_hosts.push(host.into());

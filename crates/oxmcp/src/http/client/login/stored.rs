@@ -33,7 +33,7 @@ pub struct StoredLogin {
 }
 
 impl Login {
-    /// The logins of the [`user`](Self::user) in the [`store`](Self::store), for all servers.
+    /// Returns the logins of the [`user`](Self::user) in the [`store`](Self::store), for all servers.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -76,8 +76,8 @@ impl Login {
     /// 7009](https://www.rfc-editor.org/rfc/rfc7009)), and deleted from the [`store`](Self::store). If there are none, nothing is
     /// done.
     ///
-    /// Close the sessions that use the tokens before: sessions keep an access token until it expires or the server refuses it. They
-    /// do not refresh it any more.
+    /// Close the sessions that use the tokens before: sessions keep an access token until it expires or the server refuses it.
+    /// They no longer refresh it.
     ///
     /// ```no_run
     /// # async fn run(login: oxmcp::http::Login) -> oxmcp::Result<()> {
@@ -112,7 +112,7 @@ impl Login {
             return Ok(());
         };
         let message = format!(
-            "the tokens for {:?} are deleted here, but could not be revoked, and may be good until they end: {}",
+            "deleted the tokens for {:?}, but could not revoke them, so they may be valid until they expire: {}",
             redacted_url(&server),
             error.message()
         );
@@ -140,7 +140,7 @@ impl Login {
             Ok(credentials) => Some(credentials),
             // Credentials that cannot be read are left out, because they would prevent another login.
             Err(error) => {
-                tracing::warn!(error = %crate::logged::Logged(&error), "stored credentials are left out");
+                tracing::warn!(error = %crate::logged::Logged(&error), "ignoring unreadable stored credentials");
                 None
             }
         });

@@ -38,19 +38,19 @@ pub(crate) fn redirect_target<B>(
     let refuse = |why: &str| {
         let to = to
             .as_ref()
-            .map_or_else(|| "nowhere".to_owned(), redacted_url);
+            .map_or_else(|| "no valid URL".to_owned(), redacted_url);
         Err(Error::http(
             status.as_u16(),
-            format!("the server redirects to {to}, {why}"),
+            format!("the server redirects to {to}: {why}"),
         ))
     };
     match &to {
-        None => refuse("and does not say where to"),
+        None => refuse("the `Location` header is missing or invalid"),
         Some(_) if !keeps_method => {
-            refuse("in a way that loses what was sent; give that URL to the endpoint")
+            refuse("this status drops the message; set that URL on the endpoint")
         }
         Some(to) if !may_follow(from, to) => refuse(
-            "which is another origin: nothing was sent there; give that URL to the endpoint if you trust it",
+            "another origin, so nothing was sent there; set that URL on the endpoint if you trust it",
         ),
         Some(to) => Ok(Some(to.clone())),
     }
@@ -80,8 +80,9 @@ mod tests {
         response.header(LOCATION, location).body(()).unwrap()
     }
 
+    // Attack: credentials that are sent to another origin.
     #[test]
-    fn attack_11_redirects_stay_with_the_server_that_was_meant() {
+    fn redirects_stay_within_the_intended_server() {
         let table = [
             ("http://a/mcp", "/mcp/", Some("http://a/mcp/")),
             ("http://a/mcp", "http://a:80/x", Some("http://a/x")),
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_redirects_that_keep_the_message_are_followed() {
+    fn only_redirects_preserving_the_message_are_followed() {
         let from = Url::parse("http://a/mcp").unwrap();
         let lost = redirect_target(&from, &Method::POST, &redirect(302, "/x"));
         assert_eq!(lost.unwrap_err().http_status(), Some(302));

@@ -1,4 +1,4 @@
-//! Resumption of streams by GET, with the id of their last event, and the standalone stream of a session.
+//! Resumption of streams with GET and the id of their last event, and the standalone stream of a session.
 //! See [resumability](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Exchanges {
         session: &Session,
     ) -> Result<(), ExchangeError> {
         let mut attempts = Attempts::new(&self.reconnect);
-        let mut why = Error::network("the stream of events ended");
+        let mut why = Error::network("the event stream ended");
         while let Some(pause) = attempts.next(stream.retry) {
             sleep(pause).await;
             match self.open_stream(stream, session).await {
@@ -81,7 +81,7 @@ impl Exchanges {
         }
         let why = why.message();
         let text = format!(
-            "the answer broke off, and could not be taken up again: {why}; call again where that can do no harm"
+            "the response broke off and could not be resumed: {why}; retry only if the call is idempotent"
         );
         Err(Error::network(text).into())
     }
@@ -103,7 +103,7 @@ impl Exchanges {
             if let Ok(true) = stream.await
                 && let Err(error) = exchanges.recover_session(generation).await
             {
-                tracing::warn!(error = %Logged(&error), "the server lost the session");
+                tracing::warn!(error = %Logged(&error), "could not replace a session that the server lost");
             }
         });
         if let Some(before) = state.standalone_stream.replace(abort) {
@@ -147,15 +147,15 @@ impl Exchanges {
                 // A server without such a stream may also answer with 404, as for a lost session.
                 GetOutcome::SessionLost(_) => return Ok(was_open),
                 GetOutcome::Refused(error) => {
-                    tracing::debug!(error = %Logged(&error), "the server says nothing beside its answers");
+                    tracing::debug!(error = %Logged(&error), "the server offers no notification stream");
                     return Ok(false);
                 }
             };
             let Some(pause) = attempts.next(stream.retry) else {
-                tracing::warn!(error = %Logged(&why), "what the server says beside its answers is not heard any more");
+                tracing::warn!(error = %Logged(&why), "lost the server's notification stream");
                 return Err(why);
             };
-            tracing::debug!(error = %Logged(&why), ?pause, "the stream of what the server says is interrupted");
+            tracing::debug!(error = %Logged(&why), ?pause, "notification stream interrupted; reopening it after a pause");
             sleep(pause).await;
         }
     }
@@ -164,7 +164,7 @@ impl Exchanges {
         let resumed = stream.is_resumable().then_some(&stream.last_id);
         let Ok(last_id) = resumed.map(|id| HeaderValue::from_str(id)).transpose() else {
             return GetOutcome::Refused(Error::network(
-                "the server gave an event an id that no header can hold",
+                "the server sent an event ID that is not valid in a header",
             ));
         };
         let add_headers = |headers: &mut HeaderMap| {
@@ -191,7 +191,7 @@ async fn outcome_of(mut response: Response<HttpBody>, session: &Session) -> GetO
         }
         response::discard(response.into_body()).await;
         return GetOutcome::Refused(Error::decode(format!(
-            "the server answered {status} without a stream of events"
+            "the server returned {status} without an event stream"
         )));
     }
     let refusal = refusal(response).await;

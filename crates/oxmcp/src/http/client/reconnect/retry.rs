@@ -39,7 +39,7 @@ impl Default for Reconnect {
 }
 
 impl Reconnect {
-    /// Sets the maximum number of attempts without progress. Default: 5. With 0 nothing is resumed or retried.
+    /// Sets the maximum number of attempts without progress. Default: 5. With 0, nothing is resumed or retried.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
@@ -115,8 +115,9 @@ impl Attempts {
 mod tests {
     use super::*;
 
+    // Attack: endless or rapid retries.
     #[test]
-    fn attack_8_pauses_grow_to_a_limit_and_end() {
+    fn pauses_grow_to_a_limit_and_end() {
         let mut attempts = Attempts::new(&Reconnect::default().attempts(100));
         let mut most = Duration::from_secs(1);
         for number in 0..100 {
@@ -132,8 +133,9 @@ mod tests {
         assert!(attempts.next(None).unwrap() <= Duration::from_secs(1));
     }
 
+    // Attack: endless or rapid retries.
     #[test]
-    fn attack_8_hostile_retries_neither_spin_nor_overflow_nor_sleep_for_ever() {
+    fn hostile_retry_delays_neither_spin_nor_overflow() {
         let mut attempts = Attempts::new(&Reconnect::default().attempts(3));
         assert_eq!(attempts.pause(Some(Duration::ZERO), 0), Some(SHORTEST));
         let second = attempts.pause(Some(Duration::ZERO), 0).unwrap();
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_of_the_server_are_never_cut_short() {
+    fn requested_retry_delay_is_never_shortened() {
         let asked = Duration::from_secs(45);
         let mut attempts = Attempts::new(&Reconnect::default());
         while let Some(pause) = attempts.next(Some(asked)) {

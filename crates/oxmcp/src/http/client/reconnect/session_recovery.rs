@@ -28,15 +28,15 @@ use crate::{
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Exchanges {
-    /// Opens another session in place of the one of this generation, which the server does not know any more. The first exchange
-    /// that notices the loss opens the session, and the others wait.
+    /// Opens another session in place of the one of this generation, which the server no longer knows. The first exchange that
+    /// notices the loss opens the session, and the others wait.
     ///
     /// # Errors
     /// If the recovery fails now. If it can never succeed, the connection ends.
     pub(crate) async fn recover_session(self: &Arc<Self>, generation: u64) -> Result<()> {
         let exchanges = Arc::clone(self);
         let (done, outcome) = oneshot::channel();
-        // The recovery continues when the exchange is cancelled: otherwise the server would keep a session that is not used.
+        // The recovery continues when the exchange is cancelled: otherwise the server would keep an unused session.
         self.spawner.spawn(async move {
             let _one_at_a_time = exchanges.recovering.lock().await;
             if !done.is_closed() {
@@ -44,7 +44,7 @@ impl Exchanges {
                 let _ = done.send(recovered);
             }
         });
-        let over = |_| Err(Error::closed("the connection is over"));
+        let over = |_| Err(Error::closed("the connection has ended"));
         outcome.await.unwrap_or_else(over)
     }
 
@@ -55,13 +55,13 @@ impl Exchanges {
         }
         // Further messages wait for the new session.
         let _closed = self.barrier.close();
-        tracing::info!("the server lost the session; another one is opened");
+        tracing::debug!("the server lost the session; opening another");
         let result = self.open_another(&session).await;
         if let Err(error) = &result
             && is_final(error)
         {
             let text = format!(
-                "the server lost the session, and no other could be opened: {}",
+                "the server lost the session, and another could not be opened: {}",
                 error.message()
             );
             self.end(Error::closed(text)).await;
@@ -75,7 +75,7 @@ impl Exchanges {
             let initialize = setup.initialize.clone();
             (initialize, setup.initialized.clone(), setup.requests())
         };
-        let initialize = initialize.ok_or_else(|| Error::unsupported("there was none"))?;
+        let initialize = initialize.ok_or_else(|| Error::unsupported("there was no session"))?;
         let opened = self.ask(&initialize, &Session::default()).await?;
         let revision = negotiated_revision(&opened.message);
         let session = Session::new(lost.generation + 1, opened.session_id, revision.clone());
@@ -83,7 +83,7 @@ impl Exchanges {
             self.state.lock().session = session;
             let theirs = revision.as_ref().and_then(|it| it.to_str().ok());
             return Err(Error::unsupported(format!(
-                "the server now speaks another revision ({})",
+                "the server changed its revision to {}",
                 theirs.unwrap_or("none")
             )));
         }
@@ -95,7 +95,7 @@ impl Exchanges {
         }
         for request in requests {
             if let Err(error) = self.ask(&request, &session).await {
-                tracing::warn!(error = %Logged(&error), method = request.method(), "the new session lacks what the old one had");
+                tracing::warn!(error = %Logged(&error), method = request.method(), "could not restore session state");
             }
         }
         let generation = session.generation;

@@ -117,8 +117,8 @@ fn normal(host: &str) -> String {
 
 fn refused(host: &str, address: IpAddr) -> String {
     format!(
-        "{host} is at {address}, which is no public address: what another server names must not lead there. If that is right, \
-         say so: by Login::trust_host, or TrustedIssuer::keys_at"
+        "{host} is at {address}, which is not a public address; if you trust it, \
+         allow it with `Login::trust_host` or `TrustedIssuer::keys_at`"
     )
 }
 
@@ -230,8 +230,9 @@ mod tests {
         guard.check(&url).await.is_ok()
     }
 
+    // Attack: server-side request forgery.
     #[tokio::test]
-    async fn attack_9_a_server_on_the_internet_names_no_address_of_this_network() {
+    async fn public_server_cannot_name_private_addresses() {
         for host in [
             "127.0.0.1",
             "10.0.0.1",
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_of_addresses_is_of_its_kind_from_its_first_to_its_last() {
+    fn address_classes_cover_their_whole_range() {
         let classes = [
             (Kind::Loopback, "127.0.0.0 127.255.255.255 ::1"),
             (Kind::Private, "10.0.0.0 10.255.255.255"),
@@ -308,8 +309,9 @@ mod tests {
         assert_eq!(of_other_kinds, []);
     }
 
+    // Attack: server-side request forgery.
     #[tokio::test]
-    async fn attack_9_a_server_names_addresses_of_its_own_kind() {
+    async fn server_may_name_addresses_of_its_own_class() {
         for (server, trusted, host, expected) in [
             ("http://localhost:3000/", &[][..], "127.0.0.1", true),
             ("http://127.0.0.1/", &[], "[::1]", true),
@@ -325,8 +327,9 @@ mod tests {
         }
     }
 
+    // Attack: server-side request forgery.
     #[tokio::test]
-    async fn attack_9_whoever_owns_a_name_cannot_open_this_network_by_it() {
+    async fn domain_owner_cannot_reach_the_local_network() {
         // Names that resolve to addresses of several kinds, to loopback, or to others at another time.
         for (own, host, expected) in [
             (Kind::Private, "10.0.0.1", true),
@@ -350,8 +353,9 @@ mod tests {
         assert_eq!(kind(&[]), Kind::Public);
     }
 
+    // Attack: server-side request forgery.
     #[tokio::test]
-    async fn attack_9_names_are_checked_where_they_lead() {
+    async fn names_are_checked_after_resolution() {
         let resolve = async |server: &str, trusted: &[String], name: &str| {
             let guard = AddressGuard::new(&server.parse().unwrap(), trusted);
             guard.resolve(name.to_owned()).await

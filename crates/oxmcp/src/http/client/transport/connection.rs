@@ -1,4 +1,4 @@
-//! A connection to a server, over HTTP/1.1 or HTTP/2, driven by a task of its own.
+//! A connection to a server, over HTTP/1.1 or HTTP/2, driven by its own task.
 
 use std::{error::Error as _, io, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 const TLS_ALERT: [u8; 2] = [21, 3];
 /// The end of the message of an error after which a request may or may not have been served.
 const UNKNOWN: &str =
-    ", and nobody knows what of the request was done: call again where that can do no harm";
+    "; the request may have been processed, so retry only if the call is idempotent";
 
 pub(crate) type Sent = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
 
@@ -181,10 +181,10 @@ impl Connection {
                 let has_tls = error.is_parse() && self.closed().await.has_tls;
                 let text = with_causes(error);
                 if has_tls {
-                    format!("{text}: what answers there speaks TLS: begin its URL with https://")
+                    format!("{text}: the server speaks TLS; use https:// in its URL")
                 } else if is_mute {
                     format!(
-                        "{text}, and nothing came: if it speaks TLS there, begin its URL with https://"
+                        "{text}: the server closed the connection without a response; if it speaks TLS, use https:// in its URL"
                     )
                 } else {
                     text
@@ -197,7 +197,7 @@ impl Connection {
     async fn explain_http2(&mut self, error: &hyper::Error) -> String {
         let broke_off = error.source().is_some_and(|it| it.is::<io::Error>());
         let (what, reason) = match Reset::of(error) {
-            Some(reset) => ("gave the request up", reset.reason()),
+            Some(reset) => ("reset the request", reset.reason()),
             None if broke_off => ("closed the connection", self.closed().await.reason),
             // The request waited in hyper's queue, and hyper does not tell whether it left the queue.
             None if error.is_user() => return format!("the connection ended{UNKNOWN}"),
@@ -207,7 +207,7 @@ impl Connection {
             return with_causes(error);
         };
         if Reset::of(error).is_some_and(|reset| reset.is_unserved()) {
-            format!("the server took no further request ({reason:?}: {reason})")
+            format!("the server accepts no more requests ({reason:?}: {reason})")
         } else {
             format!("the server {what} ({reason:?}: {reason}){UNKNOWN}")
         }
@@ -310,7 +310,7 @@ async fn drive_http1(
     closed: watch::Sender<Option<Closed>>,
 ) {
     if let Err(error) = (&mut connection).await {
-        tracing::debug!(error = %Logged(&error), "a connection broke off");
+        tracing::debug!(error = %Logged(&error), "HTTP connection broke off");
     }
     let unread = connection.into_parts().read_buf;
     closed.send_replace(Some(Closed {

@@ -78,9 +78,9 @@ impl Connector {
     /// [`Error::unreachable`], with the reason in words.
     pub(crate) async fn connect(&self, uri: Uri) -> Result<Socket> {
         let connecting = timeout(CONNECT_TIMEOUT, self.clone().direct_or_proxied(uri));
-        let connected = connecting.await.unwrap_or_else(|_| {
-            Err(format!("it could not be reached within {CONNECT_TIMEOUT:?}").into())
-        });
+        let connected = connecting
+            .await
+            .unwrap_or_else(|_| Err(format!("no connection within {CONNECT_TIMEOUT:?}").into()));
         #[cfg(test)]
         let connected = connected.map(|mut socket| {
             socket.is_http2 |= self.speaks_http2;
@@ -105,7 +105,7 @@ impl Connector {
                 return text.into();
             }
             let host = proxy.uri().host().unwrap_or_default();
-            format!("by way of the proxy {host}:{}: {text}", port(&proxy)).into()
+            format!("through the proxy {host}:{}: {text}", port(&proxy)).into()
         })
     }
 

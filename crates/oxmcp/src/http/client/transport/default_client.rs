@@ -47,7 +47,7 @@ const MAX_RETRIES: usize = MAX_IDLE_CONNECTIONS;
 /// use http::{Request, Response};
 /// use oxmcp::{Result, http::{DefaultClient, Endpoint, HttpBody, HttpClient}};
 ///
-/// /// Counts what is sent.
+/// /// Counts the requests.
 /// struct Counting { client: DefaultClient, sent: std::sync::atomic::AtomicU64 }
 ///
 /// impl HttpClient for Counting {
@@ -77,7 +77,7 @@ struct FailedAttempt {
 }
 
 impl DefaultClient {
-    /// A client with the certificates and the proxies of the system.
+    /// Creates a client with the certificates and the proxies of the system.
     #[must_use]
     pub fn new() -> Self {
         Self::with_connector(Connector::new(TlsRoots::System, Matcher::from_system()))
@@ -220,7 +220,7 @@ impl HttpClient for DefaultClient {
             }
             *request.uri_mut() = uri.clone();
         }
-        Err(Error::unreachable("the server takes no request"))
+        Err(Error::unreachable("the server accepts no requests"))
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
     use crate::http::client::transport::proxy_tests::head;
 
     #[tokio::test]
-    async fn a_connection_closed_before_anything_was_sent_is_unreachable() {
+    async fn connection_closed_before_sending_is_unreachable() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let client = direct(TlsRoots::none());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_idle_connection_is_closed_before_the_server_does() {
+    async fn idle_connection_is_closed_before_the_server_does() {
         for (header, seconds) in [
             ("", 4),
             ("keep-alive: timeout=3\r\n", 2),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_sweeper_follows_the_earliest_deadline() {
+    async fn sweeper_follows_the_earliest_deadline() {
         let (long, _) = answered("keep-alive: timeout=40\r\n").await;
         let (short, uri) = answered("").await;
         tokio::time::pause();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_read_that_comes_before_the_request_is_written() {
+    async fn early_response_is_read() {
         use tokio::io::AsyncReadExt;
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

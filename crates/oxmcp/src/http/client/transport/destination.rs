@@ -18,7 +18,7 @@ impl Destination {
     pub(crate) fn of(uri: &Uri) -> Result<Self> {
         let parts = (uri.scheme().cloned(), uri.authority().cloned());
         let (Some(scheme), Some(authority)) = parts else {
-            return Err(Error::misuse("a request needs a whole URL"));
+            return Err(Error::misuse("the request needs an absolute URL"));
         };
         Ok(Self { scheme, authority })
     }
@@ -37,7 +37,8 @@ impl Destination {
         let port = self.authority.port_u16().filter(|port| *port != default);
         let host = self.authority.host();
         let host = port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
-        HeaderValue::try_from(host).map_err(|_| Error::misuse("the host of the URL cannot be sent"))
+        HeaderValue::try_from(host)
+            .map_err(|_| Error::misuse("the host of the URL is not valid in a header"))
     }
 }
 
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_named_as_the_url_names_it() {
+    fn host_is_spelled_as_in_the_url() {
         for (url, host) in [
             ("http://a/x", "a"),
             ("http://a:80/", "a"),

@@ -189,10 +189,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_read_though_writing_has_failed() {
+    async fn response_is_read_after_a_failed_write() {
         let answer = b"HTTP/1.1 413 Content Too Large\r\ncontent-length: 0\r\n\r\n";
         assert_eq!(status(answer).await.unwrap(), 413);
-        // Without an answer the write error is returned, and nothing waits for ever.
+        // Without an answer the write error is returned, and nothing waits forever.
         assert!(status(b"").await.is_err());
     }
 }

@@ -9,7 +9,7 @@ use http::{Request, Response};
 
 use crate::error::Result;
 
-/// An HTTP client for an [`Endpoint`](crate::http::Endpoint): implement it to use a client of your own, with its proxies and
+/// An HTTP client for an [`Endpoint`](crate::http::Endpoint): implement it to use your own client, with its proxies and
 /// certificates, or to wrap a client and add a header to each request.
 ///
 /// It must neither follow redirects nor retry: the endpoint does both, and knows which requests may be sent to which server. It
@@ -20,7 +20,7 @@ use crate::error::Result;
 /// use http::{HeaderValue, Request, Response};
 /// use oxmcp::{Result, http::{HttpBody, HttpClient}};
 ///
-/// /// Adds a token that may be another one each time.
+/// /// Adds a token, which may change.
 /// struct WithToken<C>(C);
 ///
 /// impl<C: HttpClient> HttpClient for WithToken<C> {
@@ -45,7 +45,7 @@ pub trait HttpClient: Send + Sync + 'static {
         request: Request<Bytes>,
     ) -> impl Future<Output = Result<Response<HttpBody>>> + Send;
 
-    /// The identity on whose behalf requests are sent: see
+    /// Returns the identity on whose behalf requests are sent: see
     /// [`Transport::authorization`](crate::transport::traits::Transport::authorization). `None`, the default, if it is not known.
     fn authorization(&self) -> Option<String> {
         None

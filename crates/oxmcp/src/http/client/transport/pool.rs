@@ -77,7 +77,7 @@ impl Pool {
     /// Takes back a connection after the end of a response.
     pub(crate) fn release(self: &Arc<Self>, mut connection: Connection) {
         if connection.is_http2() {
-            // The pool has a handle of its own.
+            // The pool has its own handle.
             drop(connection);
         } else if connection.is_ready() {
             self.put(connection);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_requests_share_a_connection_than_its_server_takes() {
+    async fn requests_per_connection_respect_the_servers_limit() {
         let pool = Arc::<Pool>::default();
         let uri = uri(URL);
         pool.put(http2(2).await);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_fail_on_a_connection_whose_runtime_has_ended() {
+    fn requests_fail_on_connection_of_ended_runtime() {
         let pool = Arc::<Pool>::default();
         let run = || {
             let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -256,8 +256,9 @@ mod tests {
         });
     }
 
+    // Attack: endless or rapid retries.
     #[tokio::test(start_paused = true)]
-    async fn attack_8_idle_connections_are_closed() {
+    async fn idle_connections_are_closed() {
         let pool = Arc::<Pool>::default();
         let uri = uri(URL);
         for _ in 0..2 {
@@ -271,8 +272,9 @@ mod tests {
         }
     }
 
+    // Attack: endless or rapid retries.
     #[tokio::test]
-    async fn attack_8_the_pool_is_bounded() {
+    async fn pool_is_bounded() {
         let pool = Arc::<Pool>::default();
         let connection = http2(100).await;
         for _ in 0..MAX_IDLE_CONNECTIONS * 2 {

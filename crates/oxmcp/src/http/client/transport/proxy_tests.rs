@@ -46,7 +46,7 @@ async fn by_proxy(url: &str, status: u16) -> (Result<Response<HttpBody>>, String
 }
 
 #[tokio::test]
-async fn a_forward_proxy_gets_the_whole_url_and_credentials() {
+async fn forward_proxy_gets_whole_url_and_credentials() {
     let (response, head) = by_proxy("http://example.test/mcp", 200).await;
     assert_eq!(response.unwrap().status(), 200);
     assert!(head.starts_with("GET http://example.test/mcp HTTP/1.1\r\n"));
@@ -54,12 +54,13 @@ async fn a_forward_proxy_gets_the_whole_url_and_credentials() {
     assert!(head.contains("host: example.test\r\n"));
 }
 
+// Attack: leaks of secrets.
 #[tokio::test]
-async fn attack_21_a_proxy_sees_nothing_of_what_is_for_a_server_with_tls() {
+async fn http_proxy_sees_nothing_of_tls_traffic() {
     let (response, head) = by_proxy("https://example.test/mcp", 407).await;
     let error = response.unwrap_err();
     assert!(error.is_unreachable(), "{error}");
-    assert!(error.message().contains("by way of the proxy 127.0.0.1"));
+    assert!(error.message().contains("through the proxy 127.0.0.1"));
     assert!(!error.message().contains("secret"), "{error}");
     assert!(head.starts_with("CONNECT example.test:443 HTTP/1.1\r\n"));
     assert!(head.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"));
@@ -107,7 +108,7 @@ async fn by_socks(scheme: &str, url: &str, reply: u8) -> (Result<Response<HttpBo
 }
 
 #[tokio::test]
-async fn a_socks_proxy_connects() {
+async fn socks_proxy_is_supported() {
     const NAME: &[u8] = b"\x03\x0cexample.test";
     let table: [(&str, &str, &[u8]); 3] = [
         (
@@ -131,8 +132,9 @@ async fn a_socks_proxy_connects() {
     assert!(to.ends_with(&[0, 81]) && to[0] != 3, "{to:?}");
 }
 
+// Attack: leaks of secrets.
 #[tokio::test]
-async fn attack_21_a_socks_proxy_sees_nothing_of_what_is_for_a_server_with_tls() {
+async fn socks_proxy_sees_nothing_of_tls_traffic() {
     const HANDSHAKE: u8 = 22;
     let (response, to, first) = by_socks("socks5h", "https://example.test/mcp", 0).await;
     assert!(response.unwrap_err().is_unreachable());
@@ -177,7 +179,7 @@ async fn answered(scheme: &str, answer: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn servers_with_and_without_tls_are_told_apart() {
+async fn tls_and_plain_servers_are_distinguished() {
     let answer = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
     let error = answered("https", answer).await;
     assert!(
@@ -191,25 +193,25 @@ async fn servers_with_and_without_tls_are_told_apart() {
         "{error}"
     );
     let error = answered("http", b"").await;
-    assert!(error.contains("if it speaks TLS there"), "{error}");
+    assert!(error.contains("if it speaks TLS, use https://"), "{error}");
     let error = answered("http", b"220 mail.example ESMTP\r\n").await;
     assert!(!error.contains("TLS"), "{error}");
 }
 
 #[tokio::test]
-async fn a_proxy_is_not_blamed_for_a_name_that_it_was_not_asked_for() {
+async fn proxy_is_not_blamed_for_unrequested_name() {
     let proxies = Matcher::builder().all("socks5://127.0.0.1:1");
     let client = DefaultClient::with_connector(Connector::new(TlsRoots::none(), proxies.build()));
     let request = Request::get("http://no-such-host.invalid/").body(Bytes::new());
     let error = client.send(request.unwrap()).await.unwrap_err();
-    assert!(!error.message().contains("by way of"), "{error}");
+    assert!(!error.message().contains("through the proxy"), "{error}");
     for words in ["no-such-host.invalid", "socks5h://"] {
         assert!(error.message().contains(words), "{error}");
     }
 }
 
 #[tokio::test]
-async fn an_error_names_the_port_of_a_proxy_whose_url_has_none() {
+async fn proxy_error_names_the_default_port() {
     // Nothing listens at these addresses of this machine.
     for (proxy, named) in [
         ("http://127.8.7.6", "by way of the proxy 127.8.7.6:80: "),

@@ -43,11 +43,15 @@ pub(crate) async fn connect(
     uri: &Uri,
 ) -> Result<TokioIo<TcpStream>, BoxError> {
     let hop = proxy.uri();
-    let resolves_names = match hop.scheme_str() {
-        Some("socks5h") => true,
-        Some("socks5") => false,
-        _ => return Err("it is to be spoken to in SOCKS 4, but only SOCKS 5 is known here: name it with socks5:// or socks5h://".into()),
-    };
+    let resolves_names =
+        match hop.scheme_str() {
+            Some("socks5h") => true,
+            Some("socks5") => false,
+            _ => return Err(
+                "unsupported proxy scheme: only SOCKS 5 is supported; use socks5:// or socks5h://"
+                    .into(),
+            ),
+        };
     let host = hop.host().unwrap_or_default();
     let hop = at(&format!(
         "{host}:{}",
@@ -82,7 +86,7 @@ async fn address(uri: &Uri, resolves_names: bool) -> Result<String, BoxError> {
     let found = lookup_host((host, port)).await;
     let why = match found.map(|mut addresses| addresses.next()) {
         Ok(Some(address)) => return Ok(address.to_string()),
-        Ok(None) => "it has no address".to_owned(),
+        Ok(None) => "no address found".to_owned(),
         Err(error) => error.to_string(),
     };
     let host = host.to_owned();
@@ -101,7 +105,7 @@ impl fmt::Display for Unresolved {
         let Self { host, why } = self;
         write!(
             f,
-            "this system cannot resolve the name {host} ({why}); with socks5h:// for socks5:// the proxy would do it"
+            "could not resolve {host}: {why}; to resolve names on the proxy, use socks5h:// instead of socks5://"
         )
     }
 }

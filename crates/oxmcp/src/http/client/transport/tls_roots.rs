@@ -15,20 +15,19 @@ use crate::{
 };
 
 /// The advice if the system does not trust the authority that issued a certificate.
-const OWN_AUTHORITY: &str = "nobody whom this system trusts has issued the certificate: let the system trust the \
-    authority that did; where the system keeps certificates in files, as Linux does, the variable SSL_CERT_FILE can name another one";
+const OWN_AUTHORITY: &str = "this system does not trust the certificate's issuer; add the issuer's CA certificate to \
+    the trust store of the system, or name its file in SSL_CERT_FILE if the store is files, as on Linux";
 
 /// The advice if there is no cryptography provider.
-const NO_PROVIDER: &str = "there is no cryptography for TLS: enable the feature `ring` or `aws-lc-rs` of oxmcp, or install a \
-    provider of rustls by `CryptoProvider::install_default`";
+const NO_PROVIDER: &str = "no cryptography provider for TLS; enable the feature `ring` or `aws-lc-rs` of oxmcp, or install a \
+    rustls provider with `CryptoProvider::install_default`";
 
 /// The advice if a server shows the certificate of an authority, as many that were made by hand are.
-const AUTHORITY_AS_SERVER: &str = "the server shows a certificate that is an authority's (basicConstraints CA:TRUE), and so cannot be \
-    a server's: give it one with CA:FALSE, as `openssl req -x509 -addext basicConstraints=critical,CA:FALSE` makes one";
+const AUTHORITY_AS_SERVER: &str = "the server's certificate is a CA certificate (basicConstraints CA:TRUE), which cannot identify a \
+    server; create one with CA:FALSE, as with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE`";
 
 /// The advice if the server does not speak TLS.
-const NO_TLS: &str =
-    "what answers there does not speak TLS: begin its URL with http:// if that is right";
+const NO_TLS: &str = "the server does not speak TLS; use http:// in its URL if that is intended";
 
 /// The trusted certificates.
 #[derive(Clone, Debug)]
@@ -107,8 +106,8 @@ impl TlsConfigs {
 
 fn unreadable(error: &rustls::Error) -> Error {
     Error::unreachable(format!(
-        "cannot read the certificates of this system, by which servers with https are known ({}): does it lack a package \
-         like ca-certificates, or does the variable SSL_CERT_FILE not name a file of certificates?",
+        "could not read the CA certificates of this system: {}; install a package such as ca-certificates, or check that \
+         SSL_CERT_FILE names a file of certificates",
         with_causes(error)
     ))
 }
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_certificate_of_an_authority_comes_with_advice() {
+    fn ca_certificate_error_gives_advice() {
         #[derive(Debug)]
         struct CaUsedAsEndEntity;
         impl std::fmt::Display for CaUsedAsEndEntity {
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_certificate_comes_with_advice() {
+    fn untrusted_certificate_error_gives_advice() {
         for (error, is_of_authority) in [
             (CertificateError::UnknownIssuer, true),
             (CertificateError::Expired, false),

@@ -29,12 +29,12 @@ impl WithToken {
 impl HttpClient for WithToken {
     async fn send(&self, mut request: Request<Bytes>) -> Result<Response<HttpBody>> {
         let token = (self.token)().await.map_err(|error| {
-            let text = format!("there is no token to send: {}", error.message());
+            let text = format!("could not get a token: {}", error.message());
             error.saying(text)
         })?;
         let value = HeaderValue::try_from(format!("Bearer {}", token.trim()));
         // The value is secret.
-        let value = value.map_err(|_| Error::misuse("the token cannot be sent in a header"));
+        let value = value.map_err(|_| Error::misuse("the token is not valid in a header"));
         let mut value = value?;
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);

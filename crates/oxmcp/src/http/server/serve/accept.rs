@@ -1,4 +1,4 @@
-//! Accept loop of an address, which limits the number of connections and shuts them down gracefully.
+//! The accept loop of an address, which limits the number of connections and shuts them down gracefully.
 
 use std::{
     convert::Infallible,
@@ -29,10 +29,10 @@ use crate::{
     session::task::{after, reached, spawn},
 };
 
-/// The pause of the accept loop after a failure, unless a connection ends earlier: mostly the process has no file descriptors left,
-/// and retrying at once would keep a CPU core busy.
+/// The pause of the accept loop after a failure, unless a connection ends earlier. Usually the process has run out of file
+/// descriptors, and retrying immediately would keep a CPU core busy.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-/// The minimum time in which connections may send their pending data, if shutting down the service has taken all of the drain time.
+/// The minimum time that connections have to send pending data, even if shutting down the service took all of the drain time.
 const MIN_FLUSH: Duration = Duration::from_secs(1);
 
 /// A source of connections.
@@ -42,8 +42,8 @@ pub(super) trait Listener: Send + 'static {
     /// Accepts the next connection. Cancel safe.
     fn accept(&mut self) -> impl Future<Output = io::Result<Self::Io>> + Send;
 
-    /// Stops listening. Returns at most `max` connections that clients have opened and that were not accepted yet: they may carry
-    /// requests, which would be lost.
+    /// Stops listening. Returns at most `max` connections that clients have opened and that were not accepted yet. They may carry
+    /// requests, which would otherwise be lost.
     fn close(self, max: usize) -> Vec<Self::Io>;
 }
 
@@ -58,7 +58,7 @@ impl Listener for TcpListener {
     }
 
     fn close(self, max: usize) -> Vec<TcpStream> {
-        // The runtime may not know of them yet, so the kernel is asked.
+        // The runtime may not have seen them yet, so this asks the kernel.
         let accepted = self.into_std().and_then(|listener| {
             let mut accepted = Vec::new();
             while accepted.len() < max {
@@ -74,24 +74,24 @@ impl Listener for TcpListener {
     }
 }
 
-/// A connection that the kernel has accepted, for the runtime.
+/// Registers a connection that the kernel has accepted with the runtime.
 fn adopt(stream: std::net::TcpStream) -> io::Result<TcpStream> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     TcpStream::from_std(stream)
 }
 
-/// OpenSubscriptions on the first of these addresses on which that is possible.
+/// Listens on the first of these addresses that works.
 ///
 /// # Errors
-/// If there is none. The error names the addresses: two programs on one machine often use the same port.
+/// If none works. The error names the addresses, because two programs on one machine often use the same port.
 pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener> {
     let unresolved = |error: io::Error| {
         let why = match error.kind() {
             ErrorKind::InvalidInput => format!(
-                "the address to listen on is no host with a port, like \"127.0.0.1:3000\": {error}"
+                "invalid listen address: {error}; expected a host and a port, such as `127.0.0.1:3000`"
             ),
-            _ => format!("the name of the address to listen on cannot be resolved: {error}"),
+            _ => format!("failed to resolve the listen address: {error}"),
         };
         Error::closed(why).with_source(error)
     };
@@ -101,17 +101,17 @@ pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener>
         let shown = shown.join(", ");
         let why = match error.kind() {
             ErrorKind::AddrInUse => format!(
-                "{shown} is in use by another program: end that, or listen on another port, or on port 0 for any that is free"
+                "address already in use: {shown}; stop the other program or listen on another port (0 picks a free one)"
             ),
-            _ => format!("{shown} cannot be listened on: {error}"),
+            _ => format!("failed to listen on {shown}: {error}"),
         };
         Error::closed(why).with_source(error)
     })
 }
 
-/// Serves the connections that `listener` accepts. Once the [`ServerHandle`] is closed, it stops listening, so that clients and load
-/// balancers are refused at once, and take another node. `on_close` then shuts down the service while the open connections are served;
-/// its argument is cancelled once they have ended, or when [`Limits::drain`] is over.
+/// Serves the connections that `listener` accepts. When the [`ServerHandle`] is closed, it stops listening, so that clients and
+/// load balancers are refused immediately and try another node. `on_close` then shuts down the service while open connections are
+/// still served; its argument is cancelled when they have ended, or when [`Limits::drain`] is over.
 ///
 /// Fails if the listener has no address.
 pub(crate) fn serve<S, F>(
@@ -164,12 +164,12 @@ pub(super) async fn run<L, S, F>(
     };
     let closed = timeout_at(after(drained, CLOSE_GRACE), on_close(served.clone()));
     if let ((), Err(_)) = join!(serving, closed) {
-        tracing::warn!("what was served did not end in time, and its connections are cut");
+        tracing::warn!("shutdown timed out; dropping connections");
     }
     phases.closing.cancel();
     let cut = drained.max(Instant::now() + MIN_FLUSH);
     if timeout_at(cut, all_ended(&mut connections)).await.is_err() {
-        tracing::debug!(connections = connections.len(), "connections are cut");
+        tracing::debug!(connections = connections.len(), "dropping open connections");
     }
     connections.shutdown().await;
 }
@@ -178,7 +178,7 @@ async fn all_ended(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
-/// Accepts connections for ever, `max_connections` at a time.
+/// Accepts connections forever, `max_connections` at a time.
 async fn accept<L, F>(
     listener: &mut L,
     connections: &mut JoinSet<()>,
@@ -195,7 +195,7 @@ where
         select! {
             Some(ended) = connections.join_next() => {
                 if let Err(error) = ended {
-                    tracing::error!(%error, "a connection ended by a panic");
+                    tracing::error!(%error, "connection task panicked");
                 }
                 paused_until = None;
             }
@@ -203,12 +203,12 @@ where
                 Ok(io) => {
                     connections.spawn(start(io));
                     if connections.len() == max_connections {
-                        tracing::debug!(max_connections, "no more connections are accepted for now");
+                        tracing::debug!(max_connections, "connection limit reached; pausing accept loop");
                     }
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "no connection can be accepted for now");
+                    tracing::warn!(%error, "failed to accept a connection; pausing accept loop");
                     paused_until = Some(Instant::now() + ACCEPT_PAUSE);
                 }
             },

@@ -1,6 +1,6 @@
-//! Activity of a connection, from which its deadline is computed.
+//! The activity of a connection, from which its deadline is computed.
 //!
-//! The I/O and the service of a connection record events here, and the task of the connection asks for the deadline.
+//! The connection's I/O and service record events here, and its task asks for the deadline.
 
 use std::{
     fmt,
@@ -17,14 +17,14 @@ use crate::{limits::Limits, session::task::after, sync::Mutex};
 /// The minimum interval between two checks of a connection with requests in flight.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// The time-outs for which a connection waits for its client.
+/// The timeouts within which a client must act.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeouts {
-    /// The time-out for the head of a request.
+    /// The timeout for the head of a request.
     pub(super) head: Duration,
-    /// The time-out for the next request.
+    /// The timeout for the next request.
     pub(super) idle: Duration,
-    /// The time-out for the client to read any of the written bytes.
+    /// The timeout for the client to read any of the written bytes.
     pub(super) stall: Duration,
 }
 
@@ -38,7 +38,7 @@ impl From<&Limits> for Timeouts {
     }
 }
 
-/// The time-out that a connection has exceeded.
+/// The timeout that a connection has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exceeded {
     Head,
@@ -49,15 +49,15 @@ pub(super) enum Exceeded {
 impl fmt::Display for Exceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Head => "a client did not finish the head of its request",
-            Self::Idle => "a connection was idle for too long",
-            Self::Stall => "a client took nothing of what was written to it",
+            Self::Head => "request head timed out",
+            Self::Idle => "idle timeout",
+            Self::Stall => "client stopped reading",
         })
     }
 }
 
-/// The time at which a phase began. The clock is not read in the poll in which the phase begins: the deadline is computed once
-/// after that poll, and most phases over HTTP/1 have ended by then.
+/// The time at which a phase began. The poll in which the phase begins does not read the clock: the deadline is computed after that
+/// poll, and most HTTP/1 phases have ended by then.
 #[derive(Clone, Copy, Debug)]
 struct Since(Option<Instant>);
 
@@ -116,7 +116,7 @@ impl Activity {
         })))
     }
 
-    /// Records that the connection uses HTTP/2, over which bytes are transferred that belong to no request.
+    /// Records that the connection uses HTTP/2, where some bytes do not belong to any request.
     pub(super) fn is_http2(&self) {
         self.0.lock().is_http2 = true;
     }
@@ -126,7 +126,7 @@ impl Activity {
         self.0.lock().idle_since = Since::now();
     }
 
-    /// Records that bytes were read: over HTTP/1, between requests, they begin a head.
+    /// Records that bytes were read. Over HTTP/1, between requests, they start a head.
     pub(super) fn note_read(&self) {
         let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
@@ -134,8 +134,8 @@ impl Activity {
         }
     }
 
-    /// Records that bytes were to be written; `written` says whether the client accepted any. Over HTTP/1, between requests, they
-    /// are the rest of a response.
+    /// Records an attempt to write bytes. `written` is the outcome: whether the client accepted any. Over HTTP/1, between requests,
+    /// they are the rest of a response.
     pub(super) fn note_write<T>(&self, written: &Poll<T>) {
         let mut state = self.0.lock();
         if written.is_pending() {
@@ -148,8 +148,8 @@ impl Activity {
         }
     }
 
-    /// Records that the client reads nothing of a response: the connection ends, though bytes of other responses may still be
-    /// written. The connection notices when its timer fires, within a quarter of its idle time.
+    /// Records that the client does not read a response. The connection ends, even if bytes of other responses could still be
+    /// written. It notices when its timer fires, within a quarter of its idle timeout.
     pub(in crate::http::server) fn note_stall(&self) {
         self.0.lock().has_stalled = true;
     }
@@ -167,8 +167,8 @@ impl Activity {
         RequestGuard(self.clone())
     }
 
-    /// Waits until a time-out is exceeded. `timer` is set to the deadline, and moved only if the deadline is earlier or the timer
-    /// has fired: most calls end before that, and need no change of the timer.
+    /// Waits until a timeout is exceeded. `timer` is set to the deadline, and moved only if the deadline is earlier or the timer
+    /// has fired: most calls end before that, without touching the timer.
     pub(super) fn poll_exceeded(
         &self,
         timeouts: &Timeouts,
@@ -223,7 +223,7 @@ impl Drop for RequestGuard {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.in_flight -= 1;
-        // Over HTTP/2 the guard may be dropped by another task, after which the deadline is not computed.
+        // Over HTTP/2 another task may drop the guard, and the deadline is not computed after that.
         state.idle_since = if state.is_http2 {
             Since::now()
         } else {

@@ -1,8 +1,8 @@
-//! Connection over HTTP/1 or HTTP/2: one task, from the first byte to the end, which enforces all deadlines.
+//! An HTTP/1 or HTTP/2 connection: one task that serves it from the first byte to the end and enforces all deadlines.
 //!
-//! The connections of hyper are driven directly, through the trait [`GracefulConnection`]. `GracefulShutdown` of hyper-util would
-//! take ownership of them: an idle HTTP/2 connection could then not send GOAWAY, and connections whose HTTP version is unknown
-//! would not be included.
+//! The task drives hyper's connections directly, through the trait [`GracefulConnection`]. `GracefulShutdown` of hyper-util would
+//! take ownership of them: an idle HTTP/2 connection could then not send GOAWAY, and connections whose HTTP version is still
+//! unknown would not be included.
 
 use std::{
     convert::Infallible,
@@ -41,10 +41,9 @@ use crate::http::server::response::ResponseBody;
 
 /// The size of the read buffer, which is also the maximum length of a request's head: several times the limit of proxies.
 const READ_AHEAD: usize = 64 << 10;
-/// The same limit over HTTP/2, so that a head that is accepted over one version is accepted over the other.
+/// The same limit over HTTP/2, so that both versions accept the same heads.
 const MAX_HEADERS: u32 = 64 << 10;
-/// The interval of pings to clients over HTTP/2, and the time-out of their answers. Over HTTP/1 a dead client is detected when data
-/// is written.
+/// The interval and timeout of HTTP/2 pings to clients. Over HTTP/1, a dead client is detected when data is written.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -78,12 +77,12 @@ pub(super) struct Shared {
     phases: Phases,
 }
 
-/// The phases in which a served address ends.
+/// The phases of shutting down a served address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
-    /// Cancelled when no more connections are accepted. Clients of HTTP/2 are told by GOAWAY, after which nothing that they have
-    /// sent is lost. HTTP/1 has no such message: a request that meets the end of an idle connection is lost, so those stay, and
-    /// the service answers with `Connection: close`.
+    /// Cancelled when no more connections are accepted. HTTP/2 clients are told with GOAWAY, after which nothing that they have
+    /// sent is lost. HTTP/1 has no such message: a request that arrives while an idle connection closes is lost. So idle
+    /// connections stay open, and the service answers with `Connection: close`.
     pub(super) draining: CancellationToken,
     /// Cancelled when connections must end after their requests in flight.
     pub(super) closing: CancellationToken,
@@ -94,7 +93,7 @@ impl Shared {
         let mut http1 = http1::Builder::new();
         http1
             .max_buf_size(READ_AHEAD)
-            // A client that closes its side has disconnected: its request is dropped, which cancels the handler.
+            // If the client closes its side, it has disconnected: dropping its request cancels the handler.
             .half_close(false);
         let mut http2 = http2::Builder::new(TokioExecutor::new());
         http2
@@ -111,8 +110,7 @@ impl Shared {
     }
 }
 
-/// Serves the requests of a connection until it ends. There may be thousands of idle connections, each of which keeps this future
-/// in memory.
+/// Serves the requests of a connection until it ends. Thousands of idle connections may each keep this future in memory.
 pub(super) async fn serve_connection<I, S>(io: I, service: S, shared: Arc<Shared>)
 where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -125,7 +123,7 @@ where
         () = shared.phases.closing.cancelled() => return,
     };
     let Ok(Ok((version, io))) = preface else {
-        tracing::debug!("a connection ended before its first request");
+        tracing::debug!("connection closed before its first request");
         return;
     };
     let io = TokioIo::new(io);
@@ -140,7 +138,7 @@ where
         }
         Version::Http2 => {
             activity.is_http2();
-            // Boxed, since it is larger, and there may be thousands of connections over HTTP/1.
+            // Boxed because it is larger, and thousands of HTTP/1 connections share this future's size.
             let mut connection = Box::pin(shared.http2.serve_connection(io, service));
             let ends = &shared.phases.draining;
             drive(connection.as_mut(), &activity, &shared, ends).await;
@@ -148,8 +146,8 @@ where
     }
 }
 
-/// Drives a connection to its end. A connection that is idle for too long, or when it `ends`, shuts down gracefully; one that exceeds
-/// another time-out is dropped.
+/// Drives a connection to its end. It shuts down gracefully when it exceeds the idle timeout or `ends` is cancelled. If it exceeds
+/// another timeout, it is dropped.
 async fn drive<C>(
     mut connection: Pin<&mut C>,
     activity: &Activity,
@@ -165,17 +163,17 @@ async fn drive<C>(
             biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection broke");
+                    tracing::debug!(%error, "connection failed");
                 }
                 return;
             }
             () = ends.cancelled(), if !shuts_down => {}
             exceeded = poll_fn(|cx| activity.poll_exceeded(&shared.timeouts, timer.as_mut(), cx)) => {
-                tracing::debug!("a connection is closed: {exceeded}");
+                tracing::debug!(reason = %exceeded, "closing connection");
                 if exceeded != Exceeded::Idle || shuts_down {
                     return;
                 }
-                // A request may be on its way, and gets the same time again.
+                // A request may be on its way, so it gets the same time again.
                 activity.restart_idle();
             }
         }
@@ -226,7 +224,7 @@ where
     }
 }
 
-/// The body of a response, whose request is in flight until this is dropped.
+/// The body of a response. Its request counts as in flight until this is dropped.
 struct TrackedBody {
     body: ResponseBody,
     _guard: Option<RequestGuard>,

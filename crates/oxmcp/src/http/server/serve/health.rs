@@ -1,4 +1,4 @@
-//! Health checks of an endpoint, as services to mount: whether the process answers, and whether requests should be routed to it.
+//! Health checks of an endpoint, as services to mount: liveness and readiness.
 
 use std::{
     convert::Infallible,
@@ -31,12 +31,12 @@ use crate::{
 
 /// The minimum interval between probes of the stores, however often the check is requested.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// The ids, the stream and the topic of probes, which are used for nothing else.
+/// The session, stream and task ID, and the bus topic, that only probes use.
 const PROBE: &str = "probe";
 
-/// A health check of an endpoint: made by [`StreamableHttp::liveness`](crate::http::StreamableHttp::liveness) and
+/// A health check of an endpoint, from [`StreamableHttp::liveness`](crate::http::StreamableHttp::liveness) or
 /// [`readiness`](crate::http::StreamableHttp::readiness). It is a [`tower_service::Service`] that answers every request, with any
-/// path, method and `Host`, with 200 or 503 and a body in JSON.
+/// path, method and `Host`, with 200 or 503 and a JSON body.
 ///
 /// ```
 /// use oxmcp::{Server, http::StreamableHttp};
@@ -68,7 +68,7 @@ pub(in crate::http::server) struct Stores {
     pub(in crate::http::server) tasks: Option<ProbedTasks>,
 }
 
-/// A store of tasks. Only probes determine its health, because users of the store wait longer for it.
+/// A task store. Only probes determine its health, because other callers wait longer for it.
 #[derive(Clone)]
 pub(in crate::http::server) struct ProbedTasks {
     store: Arc<dyn AnyTaskStore>,
@@ -94,7 +94,7 @@ impl Default for HealthState {
 }
 
 impl HealthState {
-    /// A store of tasks with the health that its probes have found so far.
+    /// A task store with the health that probes have found so far.
     pub(in crate::http::server) fn probed_tasks(
         &self,
         store: Arc<dyn AnyTaskStore>,
@@ -135,7 +135,7 @@ impl Stores {
         self.health().any(|(_, it)| it == health)
     }
 
-    /// Probes all stores, each within its time-out. The stores record the results themselves.
+    /// Probes all stores, each within its timeout. The stores record the results themselves.
     async fn probe(self) {
         let sessions = self.sessions.as_ref().map(|it| it.load(PROBE).map(drop));
         let events = self.events.as_ref();
@@ -176,7 +176,7 @@ impl Readiness {
     async fn respond(self) -> Response<ResponseBody> {
         if self.state.is_due() {
             let probe = spawn(self.stores.clone().probe());
-            // Before the first result the health is unknown; later checks do not wait for a store that hangs.
+            // Until the first result the health is unknown. Later checks do not wait for a hanging store.
             if self.stores.any_is(StoreHealth::Unknown) {
                 let _ = probe.await;
             }

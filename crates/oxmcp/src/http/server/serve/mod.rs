@@ -1,4 +1,4 @@
-//! Serving an address: the accept loop, a task for each of its connections, and the health checks.
+//! Serving an address: the accept loop, a task per connection, and the health checks.
 
 mod accept;
 mod activity;

@@ -1,7 +1,7 @@
-//! Preface of a connection: the first bytes, which distinguish HTTP/2 from HTTP/1.
+//! The preface of a connection: its first bytes, which distinguish HTTP/2 from HTTP/1.
 //!
-//! The `auto` connections of hyper-util detect the version, too, but keep 8 KiB for it for as long as the connection lasts, which
-//! is more than half of the memory of an idle session.
+//! The `auto` connections of hyper-util also detect the version, but keep 8 KiB for it until the connection ends. That is more than
+//! half of the memory of an idle session.
 
 use std::{
     io::{self, IoSlice},
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use super::activity::Activity;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The size of the first read: most requests are shorter, and hyper reads the rest.
+/// The size of the first read. Most requests are shorter, and hyper reads the rest.
 const FIRST_READ: usize = 1 << 10;
 
 /// A version of HTTP.
@@ -25,16 +25,16 @@ pub(super) enum Version {
     Http2,
 }
 
-/// The I/O of a connection whose first bytes were read already. It records reads and writes in the [`Activity`].
+/// The I/O of a connection whose first bytes have been read. It records reads and writes in the [`Activity`].
 pub(super) struct PrefacedIo<I> {
     first: Vec<u8>,
-    /// The number of these bytes that hyper has taken.
+    /// The number of these bytes that hyper has read.
     taken: usize,
     io: I,
     activity: Activity,
 }
 
-/// Reads until the version of HTTP is known.
+/// Reads until the HTTP version is known.
 pub(super) async fn read<I: AsyncRead + Unpin>(
     mut io: I,
     activity: Activity,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_sends_nothing_speaks_http1() {
+    async fn silent_client_is_treated_as_http1() {
         let (client, server) = duplex(64);
         drop(client);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Handle of an address that is being served.
+//! The handle of an address that is being served.
 
 use std::{
     future::{Future, IntoFuture},
@@ -11,14 +11,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::debug::opaque_debug;
 
-/// The time that closing may take in addition to [`Limits::drain`](crate::Limits::drain): handlers are cancelled after the drain
-/// time, and then have their grace period.
+/// The time that closing may take beyond [`Limits::drain`](crate::Limits::drain): handlers are cancelled after the drain, and then
+/// have their grace period.
 pub(in crate::http::server) const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
-/// An address that is being served, until this handle is closed or dropped.
+/// A handle to an address that is being served. Serving ends when the handle is closed or dropped.
 ///
-/// Await it to serve for as long as the process lives, or until another task calls [`close`](Self::close).
-#[must_use = "what is served ends when this is dropped: await it"]
+/// Await it to serve until the process ends or another task calls [`close`](Self::close).
+#[must_use = "serving ends when the handle is dropped: await it"]
 pub struct ServerHandle {
     address: SocketAddr,
     closing: CancellationToken,
@@ -26,7 +26,7 @@ pub struct ServerHandle {
     _close_on_drop: DropGuard,
 }
 
-/// The other side of a [`ServerHandle`]. When it is dropped, serving has ended.
+/// The other side of a [`ServerHandle`]. Dropping it reports that serving has ended.
 pub(super) struct CloseSignal {
     closing: CancellationToken,
     _ended_on_drop: DropGuard,
@@ -55,20 +55,20 @@ impl ServerHandle {
         (serving, signal)
     }
 
-    /// The address, with the actual port if it was 0.
+    /// Returns the address, with the actual port if you asked for port 0.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops serving without losing a request. The address refuses new connections at once. What comes over the open ones is
-    /// served, and each ends with its next response (HTTP/1: `Connection: close`; HTTP/2: GOAWAY), or when
-    /// [`Limits::drain`](crate::Limits::drain) is over: an idle connection stays until then, because a request that meets its end
-    /// would be lost. Requests that have not finished by then are cancelled. Returns when all connections have ended. It may be
-    /// called repeatedly and concurrently.
+    /// Shuts down gracefully, without losing a request. New connections are refused immediately. Requests on open connections are
+    /// served, and each connection closes with its next response (HTTP/1: `Connection: close`; HTTP/2: GOAWAY), or when
+    /// [`Limits::drain`](crate::Limits::drain) is over. Idle HTTP/1 connections stay open until then, because closing them could
+    /// lose a request that is on its way. Requests that have not finished by then are cancelled. Returns when all connections have
+    /// ended. May be called repeatedly and concurrently.
     ///
     /// # Cancel safety
-    /// If the future is dropped, closing goes on.
+    /// If the future is dropped, closing continues.
     pub async fn close(&self) {
         self.closing.cancel();
         self.wait().await;

@@ -1,6 +1,6 @@
-//! Short channel between two tasks that holds no memory while it is empty.
+//! A short channel between two tasks that does not use memory while it is empty.
 //!
-//! The channel of tokio allocates 32 slots with its first item; here most streams are silent, and there may be thousands.
+//! Tokio's channel allocates 32 slots with its first item. Here most streams are silent, and there may be thousands.
 
 use std::{
     collections::VecDeque,
@@ -22,7 +22,7 @@ use crate::{
     sync::Mutex,
 };
 
-/// A channel with room for `capacity` items.
+/// Creates a channel for up to `capacity` items.
 pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         capacity,
@@ -59,9 +59,9 @@ struct State<T> {
     taken: u64,
     /// Whether the first item is the rest of a split item.
     is_split: bool,
-    /// The task of the sender that waits until items are taken: there is no more than one.
+    /// The task of the sender that waits until items are taken. There is at most one.
     sender: Option<Waker>,
-    /// The task of the sender that waits for the end of the receiver: there is no more than one.
+    /// The task of the sender that waits for the end of the receiver. There is at most one.
     watcher: Option<Waker>,
     /// The waiting task of the receiver.
     receiver: Option<Waker>,
@@ -76,8 +76,8 @@ struct State<T> {
 }
 
 impl<T> Sender<T> {
-    /// Adds an item once there is room. Returns false if the receiver was dropped. Cancel safe: if the future is dropped before
-    /// that, the item is not added. Only one task at a time may wait.
+    /// Adds an item when the channel has capacity. Returns false if the receiver was dropped. Cancel safe: if the future is dropped
+    /// before that, the item is not added. Only one task at a time may wait.
     pub(super) async fn send(&self, item: T) -> bool {
         let mut item = Some(item);
         poll_fn(|cx| {
@@ -96,7 +96,7 @@ impl<T> Sender<T> {
         .await
     }
 
-    /// Replaces all items that were not taken by this item. Returns false if the receiver was dropped.
+    /// Replaces all remaining items with this item. Returns false if the receiver was dropped.
     pub(super) fn put(&self, item: T) -> bool {
         let mut state = self.0.state.lock();
         if state.is_abandoned {
@@ -108,7 +108,7 @@ impl<T> Sender<T> {
         true
     }
 
-    /// The sum of the sizes of the items that were not taken.
+    /// The total size of the remaining items.
     pub(super) fn waiting(&self, size: fn(&T) -> usize) -> usize {
         self.0.state.lock().items.iter().map(size).sum()
     }
@@ -118,7 +118,7 @@ impl<T> Sender<T> {
         self.0.state.lock().taken
     }
 
-    /// Whether all items were taken, even if the receiver was dropped since.
+    /// Whether all items were taken, even if the receiver was dropped later.
     pub(super) fn is_all_taken(&self) -> bool {
         let state = self.0.state.lock();
         if state.is_abandoned {
@@ -127,8 +127,8 @@ impl<T> Sender<T> {
         state.items.is_empty()
     }
 
-    /// Waits until the receiver has taken nothing for the duration `stall`. It checks only at that interval, so it may take twice
-    /// the duration. Cancel safe.
+    /// Waits until the receiver has not taken anything for the duration `stall`. It checks only at that interval, so it may take
+    /// twice as long. Cancel safe.
     pub(super) async fn stalled(&self, stall: Duration) {
         loop {
             let before = self.taken();
@@ -139,7 +139,7 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Closes the channel: the receiver is told of the end together with the last item.
+    /// Closes the channel: the receiver sees the end together with the last item.
     fn close(&self) {
         let mut state = self.0.state.lock();
         state.is_closed = true;
@@ -150,7 +150,7 @@ impl<T> Sender<T> {
     pub(super) async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
-            // When a receiver is dropped, no items are left either.
+            // Dropping the receiver also drops all items.
             if state.items.is_empty() {
                 return Poll::Ready(());
             }
@@ -160,13 +160,13 @@ impl<T> Sender<T> {
         .await;
     }
 
-    /// Drops the items that were not taken.
+    /// Drops the remaining items.
     pub(super) fn discard(self) {
         let items = std::mem::take(&mut self.0.state.lock().items);
         drop(items);
     }
 
-    /// Drops the items that were not taken, and ends the connection that carries them.
+    /// Drops the remaining items, and ends the connection that carries them.
     pub(super) fn give_up(self) {
         let activity = self.0.state.lock().activity.take();
         self.discard();
@@ -213,7 +213,7 @@ impl<T> Receiver<T> {
         item
     }
 
-    /// The same as [`poll`](Self::poll) as a future. Cancel safe.
+    /// Like [`poll`](Self::poll), as a future. Cancel safe.
     pub(super) async fn next(&self) -> Option<T> {
         poll_fn(|cx| self.poll(cx)).await
     }
@@ -287,13 +287,13 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-/// The number of bytes that a reader has not taken.
+/// The number of bytes that a reader has not read.
 pub(super) fn unread(reader: &Sender<Bytes>) -> usize {
     reader.waiting(Bytes::len)
 }
 
-/// Closes the stream of a reader, and ends the reader's connection if it takes none of the remaining bytes. Once `overdue` is ready
-/// the remaining bytes are only dropped: other streams on the same connection may belong to other sessions.
+/// Closes the stream of a reader, and ends the reader's connection if it does not read the remaining bytes. When `overdue` is
+/// ready, the remaining bytes are only dropped: other streams on the same connection may belong to other sessions.
 pub(super) async fn finish(
     reader: Sender<Bytes>,
     stall: Duration,
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn items_come_in_order_and_then_the_end() {
+    async fn items_arrive_in_order_before_the_end() {
         let (sender, receiver) = channel(2);
         let all = async {
             while let Some(item) = receiver.next().await {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_waits_for_room() {
+    async fn full_channel_makes_the_sender_wait() {
         let (sender, receiver) = channel(1);
         assert_eq!(sender.send(1).now_or_never(), Some(true));
         assert_eq!(sender.send(2).now_or_never(), None);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_item_that_is_put_replaces_those_not_taken() {
+    async fn replacement_item_supersedes_unread_ones() {
         let (sender, receiver) = channel(1);
         assert!(sender.put(1) && sender.put(2));
         assert_eq!(receiver.take(), Some(2));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_channel_counts_what_is_taken_and_holds_no_memory_while_it_is_empty() {
+    async fn channel_counts_received_items_and_frees_memory() {
         let (sender, receiver) = channel(4);
         for length in [MAX_FRAME + 1, 1] {
             assert!(sender.send(Bytes::from(vec![0; length])).await);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_knows_what_a_receiver_that_is_gone_had_taken() {
+    async fn sender_knows_how_much_a_lost_receiver_read() {
         for taken in [1, 2] {
             let (sender, receiver) = channel(2);
             assert!(sender.is_all_taken() && sender.send(1).await && sender.send(2).await);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_that_waits_learns_that_the_receiver_is_gone() {
+    async fn waiting_sender_learns_that_receiver_is_gone() {
         let (sender, receiver) = channel(1);
         assert!(sender.send(Arc::new(())).await);
         assert_eq!(sender.abandoned().now_or_never(), None);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_waits_for_the_end_of_the_receiver_is_not_woken_for_each_item() {
+    async fn waiter_for_receivers_end_ignores_single_items() {
         let (sender, receiver) = channel(1);
         assert!(sender.send(1).await);
         let polls = Arc::new(AtomicUsize::new(0));
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_but_steady_reader_gets_the_rest_of_a_stream() {
+    async fn slow_but_steady_reader_gets_the_whole_stream() {
         let (sender, receiver) = channel(2);
         let rest = vec![0; MAX_FRAME * 10];
         assert!(sender.send(rest.into()).await);
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_learns_of_the_end_together_with_the_last_item() {
+    async fn reader_learns_of_the_end_with_last_item() {
         let (sender, receiver) = channel(2);
         assert!(sender.send(Bytes::from_static(b"data")).await);
         let mut finishing = Box::pin(finish(sender, STALL, pending()));
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_that_takes_nothing_of_the_rest_is_given_up() {
+    async fn stalled_reader_of_final_items_is_dropped() {
         let (sender, receiver) = channel(2);
         assert!(sender.send(vec![0; MAX_FRAME * 2].into()).await);
         let finished = timeout(STALL * 3, finish(sender, STALL, pending())).await;
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_a_reader_that_takes_nothing_ends_its_connection() {
+    async fn only_a_stalled_reader_ends_its_connection() {
         let finished = async |overdue: Duration| {
             let (sender, receiver) = channel(2);
             let activity = Activity::new();

@@ -1,4 +1,4 @@
-//! Stream of events of a session, which are stored so that the stream can be resumed after its connection broke.
+//! An event stream of a session. Its events are stored, so that it can be resumed after its connection breaks.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -30,10 +30,10 @@ use crate::{
     store::Replay,
 };
 
-/// The time that a reader has for each part once the session has ended: one that reads nothing must not keep the session.
+/// The time that a reader has for each part after the session has ended. A stalled reader must not keep the session.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// The number of bytes that may stay unread for as long as the stream lasts: an event with nothing but an id, or a comment.
+/// The number of bytes that may stay unread as long as the stream lasts: an event with only an ID, or a comment.
 const LITTLE: usize = 1 << 10;
 
 /// The parameters of a new stream.
@@ -41,7 +41,7 @@ pub(super) struct StreamStart {
     pub(super) purpose: Purpose,
     /// The stream that is resumed, and the index of the last of its events that the client has seen.
     pub(super) resumed: Option<(Arc<str>, u64)>,
-    /// Messages that were taken from the outbox already.
+    /// Messages that were already taken from the outbox.
     pub(super) taken: Vec<u8>,
     /// The reply of the outbox with these messages.
     pub(super) reply: Option<Reply>,
@@ -53,7 +53,7 @@ pub(super) struct StreamStart {
     pub(super) requests: Option<Record>,
 }
 
-/// Begins a stream. `None` if the stream exists already and must not be replaced.
+/// Starts a stream. `None` if the stream already exists and must not be replaced.
 pub(super) fn begin(
     session: &Arc<Session>,
     connection: Arc<Connection>,
@@ -70,12 +70,12 @@ pub(super) fn begin(
             ..start
         },
     )?;
-    // Messages that are available already are sent together with the head of the response.
+    // Available messages are sent together with the head of the response.
     spawn_polled(stream.run(reply));
     Some(body)
 }
 
-/// Sends a stream that another node writes, or that has ended. `None` if it is a GET stream, and the session has one already.
+/// Sends a stream that another node writes, or that has ended. `None` if it is a GET stream and the session already has one.
 pub(super) fn follow(
     session: &Arc<Session>,
     settings: Arc<Settings>,
@@ -87,9 +87,9 @@ pub(super) fn follow(
     Some(body)
 }
 
-/// The task of one stream: it takes messages from an outbox, stores them, and sends them to the reader of the stream, if there is
-/// one. A client that has lost its connection reconnects with the id of the last event that it has seen: the task sends it the
-/// rest, or the store does if the task has ended.
+/// The task of one stream. It takes messages from an outbox, stores them, and sends them to the stream's reader, if any. A client
+/// that lost its connection reconnects with the ID of the last event that it has seen, and the task, or the store if the task has
+/// ended, sends it the rest.
 struct EventStream {
     name: Arc<str>,
     purpose: Purpose,
@@ -98,15 +98,15 @@ struct EventStream {
     readers: Readers,
     /// Whether the stream is registered for new readers.
     is_registered: bool,
-    /// The reader of the stream; none while the client is disconnected.
+    /// The reader of the stream. `None` while the client is disconnected.
     reader: Option<Sender<Bytes>>,
     /// The index of the last event that was sent to the reader.
     sent: u64,
-    /// The index of the last event that the reader has seen, if the later ones must be replayed.
+    /// The index of the last event that the reader has seen, if later ones must be replayed.
     replay_after: Option<u64>,
     /// Stores the messages that are sent, if there is a store.
     writer: Option<StreamWriter>,
-    /// The state of a GET stream whose session other nodes have, too.
+    /// The state of a GET stream whose session other nodes share.
     get_stream: Option<Box<GetStream>>,
     /// Whether the client accepts events without data.
     has_empty: bool,
@@ -114,9 +114,9 @@ struct EventStream {
     opening: Option<Opening>,
     buffer: Vec<u8>,
     _hearing: Option<Attached>,
-    /// The endpoint, if the session must be saved once all is sent.
+    /// The endpoint, if the session must be saved when everything has been sent.
     saves: Option<StreamableHttp>,
-    /// The number of successive silences in which the reader took none of the pending bytes.
+    /// The number of successive silences in which the reader read none of the pending bytes.
     unread_silences: u32,
     /// The reader's [`Sender::taken`] at the last silence.
     taken: u64,
@@ -127,12 +127,12 @@ struct EventStream {
 enum Input {
     Reply(Reply),
     NewReader(Reader),
-    /// No other input has come for the keep-alive interval.
+    /// No other input has arrived for the keep-alive interval.
     Silence,
     ReaderGone,
     /// Other nodes may have added events, or taken the stream.
     Changed,
-    /// The reader has taken everything that was sent to it.
+    /// The reader has read everything that was sent to it.
     AllTaken,
     /// Another node has taken the stream.
     Fenced,
@@ -146,7 +146,7 @@ enum Progress {
     Sending,
     /// All messages were sent.
     Sent,
-    /// The stream has no reader any more, and nothing else needs it.
+    /// The stream no longer has a reader, and nothing else needs it.
     Abandoned,
     /// Another node has taken the stream.
     Replaced,
@@ -200,12 +200,12 @@ impl EventStream {
         Some((stream, body))
     }
 
-    /// Sends until all messages are sent, or until a GET stream has no reader any more.
+    /// Sends until all messages are sent, or until a GET stream no longer has a reader.
     ///
     /// Futures that are rarely needed are boxed: most streams are silent, and there may be thousands.
     #[expect(
         clippy::manual_async_fn,
-        reason = "an async fn has its arguments in it twice"
+        reason = "an async fn would store its arguments twice"
     )]
     pub(super) fn run(mut self, mut first: Option<Box<Reply>>) -> impl Future<Output = ()> + Send {
         async move {
@@ -222,7 +222,7 @@ impl EventStream {
         }
     }
 
-    /// Sends the events before the first message, and the first message if it was taken already.
+    /// Sends the events before the first message, and the first message if it was already taken.
     async fn open(&mut self, mut first: Option<Box<Reply>>) -> Progress {
         let is_new = self.replay_after.is_none();
         let mut has_id = false;
@@ -290,7 +290,7 @@ impl EventStream {
         Progress::Sending
     }
 
-    /// Sends a comment if all bytes were read, and drops a reader that has taken nothing in many silences.
+    /// Sends a comment if all bytes were read, and drops a stalled reader after many silences.
     async fn keep_alive(&mut self) {
         let reader = self.reader.as_ref();
         let unread = reader.map_or(0, unread);
@@ -315,7 +315,7 @@ impl EventStream {
         if let Some(endpoint) = self.saves.take() {
             endpoint.save(&self.session);
         }
-        // A reader that comes before the stream is unregistered gets the end of the stream here, and a later one from the store.
+        // A reader that arrives before the stream is unregistered gets the end of the stream here, a later one from the store.
         loop {
             self.replay().await;
             if self.leave() {
@@ -334,7 +334,7 @@ impl EventStream {
         self.finish_reader().await;
     }
 
-    /// Hands the stream over to another node that has taken it: the client gets the following events from that node.
+    /// Hands the stream over to the node that has taken it. The client gets the following events from that node.
     async fn give_way(&mut self) {
         if self.purpose == Purpose::GetStream {
             self.session.streams.remove(&self.name);
@@ -346,7 +346,7 @@ impl EventStream {
         self.follow().await;
     }
 
-    /// Sends the events that another node has stored and goes on storing, until the stream ends.
+    /// Sends the events that another node has stored and continues to store, until the stream ends.
     async fn follow(&mut self) {
         let Some(place) = self.writer.as_ref().map(|it| it.place().clone()) else {
             return;
@@ -407,8 +407,8 @@ impl EventStream {
         }
     }
 
-    /// Sends the messages that were taken from the outbox, the last of the stream if it `ends`. Returns false if another node has
-    /// taken the stream.
+    /// Sends the messages that were taken from the outbox. They are the last of the stream if it `ends`. Returns false if another
+    /// node has taken the stream.
     async fn send_taken(&mut self, ends: bool) -> bool {
         let mut taken = std::mem::take(&mut self.buffer);
         if let Some(opening) = self.opening.as_mut().filter(|_| !taken.is_empty()) {
@@ -421,7 +421,7 @@ impl EventStream {
         sent
     }
 
-    /// Stores messages, and sends them. Returns false if another node has taken the stream.
+    /// Stores and sends messages. Returns false if another node has taken the stream.
     async fn send_lines(&mut self, lines: &[u8], ends: bool) -> bool {
         let Some(writer) = &mut self.writer else {
             let mut out = Vec::new();
@@ -460,8 +460,9 @@ impl EventStream {
         true
     }
 
-    /// Sends the client an id to resume from before the first message, if the revision of the session allows that. A client without
-    /// an id could not resume the stream: it would be told that the stream is being read, until its broken connection is noticed.
+    /// Sends the client an ID to resume from before the first message, if the revision of the session allows that. Without an ID
+    /// the client could not resume the stream: it would learn that the stream is already open, until its broken connection is
+    /// noticed.
     async fn send_first_id(&mut self, is_followed: bool) -> bool {
         let Some(writer) = self.writer.as_mut().filter(|_| self.has_empty) else {
             return false;
@@ -484,7 +485,7 @@ impl EventStream {
         true
     }
 
-    /// Ends the response for now: the client reconnects for the rest.
+    /// Ends the response for now. The client reconnects for the rest.
     async fn suspend(&mut self, retry: Duration) {
         let Some(writer) = self.writer.as_mut() else {
             return;
@@ -501,8 +502,8 @@ impl EventStream {
         }
     }
 
-    /// Takes the GET stream from the node that has it. The events after `seen` are replayed, or without `seen` those that no
-    /// client has taken. Returns false if the store does not answer: then this node sends only its own messages.
+    /// Takes the GET stream from the node that has it. Replays the events after `seen`, or without `seen` those that no client has
+    /// read. Returns false if the store fails; then this node sends only its own messages.
     async fn take_over(&mut self, seen: Option<u64>) -> bool {
         let (Some(get_stream), Some(writer)) = (&mut self.get_stream, &mut self.writer) else {
             return false;
@@ -526,17 +527,17 @@ impl EventStream {
         }
     }
 
-    /// Whether other nodes have not been told yet that the events up to here were sent.
+    /// Whether other nodes have yet to be told that the events up to here were sent.
     fn is_unmarked(&self) -> bool {
         let get_stream = self.get_stream.as_ref();
         get_stream.is_some_and(|it| it.is_unmarked(self.sent))
     }
 
-    /// Tells other nodes that all events were taken. Returns false if one of them has taken the stream.
+    /// Tells other nodes that all events were read. Returns false if one of them has taken the stream.
     async fn mark(&mut self) -> bool {
         let marked = self.sent;
         let is_held = self.send_lines(&Record::Sent(marked).line(), false).await;
-        // The mark itself needs no mark, unless other nodes have added events before it.
+        // The mark itself does not need a mark, unless other nodes have added events before it.
         let marked = if self.sent == marked + 1 {
             self.sent
         } else {
@@ -548,7 +549,7 @@ impl EventStream {
         is_held
     }
 
-    /// Gives the stream another reader, which has not seen all events.
+    /// Switches to another reader, which has not seen all events.
     fn switch_to(&mut self, reader: Reader) {
         self.end_reader();
         self.reader = Some(reader.sink);
@@ -560,7 +561,8 @@ impl EventStream {
         }
     }
 
-    /// Unregisters the stream, so that no new reader can come, unless one has come already. Returns whether it is unregistered.
+    /// Unregisters the stream, so that no new reader can arrive, unless one has arrived already. Returns whether it is
+    /// unregistered.
     fn leave(&mut self) -> bool {
         if let Some(reader) = self.session.streams.leave(&self.name, &self.readers) {
             self.switch_to(reader);
@@ -578,7 +580,7 @@ impl EventStream {
         self.replay_after = None;
     }
 
-    /// Ends the reader of the stream, which may take the remaining bytes.
+    /// Ends the reader of the stream, which may still read the remaining bytes.
     fn end_reader(&mut self) {
         self.replay_after = None;
         if let Some(reader) = self.reader.take().filter(|reader| unread(reader) > 0) {
@@ -587,7 +589,7 @@ impl EventStream {
         }
     }
 
-    /// Sends a new reader the events that it has not seen, and does the same for readers that come meanwhile.
+    /// Sends a new reader the events that it has not seen, and does the same for readers that arrive in the meantime.
     async fn replay(&mut self) {
         while let Some(mut seen) = self.replay_after
             && let Some(writer) = &self.writer
@@ -618,8 +620,8 @@ impl EventStream {
         }
     }
 
-    /// Sends a part of the stream to its reader. A slow reader holds up only this stream. If a new reader comes meanwhile, the part
-    /// is not sent to it: [`replay`](Self::replay) sends it all events that it has not seen.
+    /// Sends a part of the stream to its reader. A slow reader blocks only this stream. If a new reader arrives in the meantime, it
+    /// does not get the part: [`replay`](Self::replay) sends it all events that it has not seen.
     async fn send_to_reader(&mut self, out: Vec<u8>) {
         let Some(reader) = self.reader.as_ref().filter(|_| !out.is_empty()) else {
             return;
@@ -641,9 +643,9 @@ impl EventStream {
         }
     }
 
-    /// Drops a reader that takes nothing, and ends its connection.
+    /// Drops a stalled reader, and ends its connection.
     fn give_up(&mut self) {
-        tracing::debug!("a client takes nothing of a stream, and is given up");
+        tracing::debug!(session = %self.session.id(), "dropping stalled stream reader");
         if let Some(reader) = self.reader.take() {
             reader.give_up();
         }
@@ -653,7 +655,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        // Once the stream is unregistered, the name may belong to another one.
+        // After the stream is unregistered, the name may belong to another one.
         if self.is_registered {
             self.session.streams.remove(&self.name);
         }
@@ -671,7 +673,7 @@ async fn fenced(writer: Option<&StreamWriter>) {
     }
 }
 
-/// Waits until the reader has taken everything that was sent to it.
+/// Waits until the reader has read everything that was sent to it.
 async fn drained(reader: Option<&Sender<Bytes>>) {
     match reader {
         Some(reader) => reader.drained().await,
@@ -699,7 +701,7 @@ async fn overdue(session: &Session) {
 /// Waits until the reader has disconnected. A GET stream without a reader counts as disconnected.
 #[expect(
     clippy::manual_async_fn,
-    reason = "an async fn has its arguments in it twice"
+    reason = "an async fn would store its arguments twice"
 )]
 fn disconnected(purpose: Purpose, sink: Option<&Sender<Bytes>>) -> impl Future<Output = ()> {
     async move {

@@ -1,4 +1,4 @@
-//! GET, which opens or resumes a stream of a session, and DELETE, which ends the session.
+//! GET opens or resumes a stream of a session, and DELETE ends the session.
 
 use std::sync::Arc;
 
@@ -94,9 +94,8 @@ pub(in crate::http::server) async fn get(
         return event_stream::follow(&session, settings, start).ok_or_else(lost);
     }
     event_stream::begin(&session, connection, settings, start).ok_or_else(|| {
-        let why = Error::invalid_request(
-            "the session has this stream already, and it is being read; there is one for each session",
-        );
+        let why =
+            Error::invalid_request("stream is already open: a session has only one GET stream");
         response::refuse(StatusCode::CONFLICT, None, &why)
     })
 }
@@ -113,7 +112,7 @@ fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> 
         return Ok(counted);
     }
     let why = Error::internal(format!(
-        "there are {limit} streams, which is the limit; try another time"
+        "stream limit reached: this server has {limit} streams; try again later"
     ));
     Err(response::unserved(None, &why))
 }
@@ -127,7 +126,9 @@ pub(in crate::http::server) async fn delete(
 ) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
     if !request.names_session {
-        let why = Error::invalid_request("DELETE ends the session that Mcp-Session-Id names");
+        let why = Error::invalid_request(
+            "missing header `Mcp-Session-Id`: DELETE ends the session that it names",
+        );
         return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
     }
     let session = request.session.ok_or_else(|| no_session(None))?;
@@ -138,21 +139,22 @@ pub(in crate::http::server) async fn delete(
     Ok(response::empty(StatusCode::NO_CONTENT))
 }
 
-/// The refusal if the events that a client asks for are not stored any more, or never were.
+/// Rejects a request for events that are no longer stored, or never were.
 fn lost() -> Refused {
     let why = Error::invalid_request(
-        "Last-Event-ID names no event of this session that can be gone on from; send GET without it",
+        "cannot resume from this event ID: send GET without `Last-Event-ID`",
     );
     response::refuse(StatusCode::BAD_REQUEST, None, &why)
 }
 
-/// The refusal if it is unknown whether the events are stored: a client that is told that they are lost abandons the stream.
+/// Rejects a request if it is unknown whether the events are stored. A client that hears they are lost would abandon the stream.
 fn unknown() -> Refused {
-    let why = Error::internal("the stream cannot be looked for now; try another time");
+    let why =
+        Error::internal("could not resume the stream: the event store failed; try again later");
     response::unserved(None, &why)
 }
 
-/// The rest of a stream that has ended, or is not sent on this node.
+/// The rest of a stream that has ended, or that another node sends.
 struct StoredReplay {
     place: StreamKey,
     /// The index of the last event that the client has seen.
@@ -169,13 +171,13 @@ impl StoredReplay {
             Ok(Replay::Events { events, .. }) => Ok(Some(events)),
             Ok(Replay::Lost) => Ok(None),
             Err(error) => {
-                tracing::warn!(%error, "a store of events failed");
+                tracing::warn!(%error, "event store failed");
                 Err(error)
             }
         }
     }
 
-    /// Sends these events, and all that follow.
+    /// Sends these events and all that follow.
     fn respond(self, events: Vec<Bytes>) -> Response<ResponseBody> {
         let rest = stream::unfold((self, Some(events)), |(mut rest, events)| async move {
             let events = match events {

@@ -1,6 +1,6 @@
-//! Lifecycle of sessions: their opening, and their end by the client, the server or the endpoint, or after the idle time.
+//! The lifecycle of sessions: how they open, and how the client, the server, the endpoint or the idle timeout ends them.
 //!
-//! No session has a task or a timer of its own: there may be thousands, most of which are inactive. One task expires the idle ones.
+//! Sessions do not have their own tasks or timers: there may be thousands, most of them inactive. One task expires the idle ones.
 
 use std::{
     mem,
@@ -32,18 +32,18 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The number of sweeps within the idle time. Sweeps are no more frequent, so an idle session may last longer by one interval.
+/// The number of sweeps within the idle timeout. An idle session may last longer by one interval.
 const SWEEPS_PER_IDLE: u32 = 64;
-/// The minimum interval between two sweeps, however short the idle time is.
+/// The minimum interval between two sweeps, however short the idle timeout is.
 const MIN_SWEEP_INTERVAL: Duration = Duration::from_millis(10);
-/// The maximum time that the sweeper stays when there are no sessions.
+/// The maximum time that the sweeper stays without sessions.
 const SWEEPER_LINGERS: Duration = Duration::from_secs(1);
 
-/// A session that is being opened. If it is dropped before it is open, because the client has disconnected, the session ends: its
-/// handlers may be running, and its resources may be watched already.
+/// A session that is being opened. Dropping it before it is open, as when the client disconnects, ends the session: handlers may
+/// already be running, and resources may be watched.
 pub(super) struct UnopenedSession {
     session: Arc<Session>,
-    /// The sessions that were evicted for it.
+    /// The sessions that were evicted to make space.
     evicted: Vec<Arc<Session>>,
     is_open: bool,
 }
@@ -52,7 +52,7 @@ impl UnopenedSession {
     /// Creates a session for the caller of a request.
     ///
     /// # Errors
-    /// If the quota is exceeded: the response that refuses the request.
+    /// The response that refuses the request, if the quota is exceeded.
     pub(super) fn new(
         endpoint: &StreamableHttp,
         server: Server,
@@ -84,12 +84,12 @@ impl UnopenedSession {
         })
     }
 
-    /// Takes the sessions that were evicted for it.
+    /// Takes the sessions that were evicted to make space.
     pub(super) fn take_evicted(&mut self) -> Vec<Arc<Session>> {
         mem::take(&mut self.evicted)
     }
 
-    /// Opens the session. If another request has restored the same session meanwhile, returns that one.
+    /// Opens the session. If another request has restored the same session in the meantime, returns that one.
     pub(super) fn open(mut self, endpoint: &StreamableHttp) -> Arc<Session> {
         let session = Arc::clone(&self.session);
         if let Err(other) = endpoint.state.sessions.insert(&session) {
@@ -125,7 +125,7 @@ impl Drop for UnopenedSession {
     }
 }
 
-/// An endpoint that this does not keep alive.
+/// A weak reference to an endpoint.
 pub(super) struct WeakEndpoint {
     settings: Arc<Settings>,
     state: Weak<State>,
@@ -148,7 +148,7 @@ impl WeakEndpoint {
     }
 }
 
-/// Registers the end of a session, which begins once either side closes it.
+/// Registers the end of a session, which starts when either side closes it.
 fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
     let weak = WeakEndpoint::of(endpoint);
     let closing = Arc::downgrade(session);
@@ -160,8 +160,8 @@ fn end_when_closing(endpoint: &StreamableHttp, session: &Arc<Session>) {
     }));
 }
 
-/// Expires idle sessions for as long as there are sessions, and renews the records of those in use: a session may be in use by
-/// nothing but a stream.
+/// Expires idle sessions as long as there are sessions, and renews the records of those in use, which may be in use only by a
+/// stream.
 async fn sweep(mut endpoint: StreamableHttp) {
     let weak = WeakEndpoint::of(&endpoint);
     let idle = endpoint.settings.limits.http.session_idle;
@@ -174,7 +174,7 @@ async fn sweep(mut endpoint: StreamableHttp) {
             () = sleep_until(next) => false,
         };
         if is_unused {
-            // Another session may be opened at once, and would need a sweeper of its own.
+            // Another session may be opened immediately, and would need another sweeper.
             drop(endpoint);
             sleep(interval.min(SWEEPER_LINGERS)).await;
             endpoint = match weak.upgrade() {
@@ -206,15 +206,15 @@ fn sweep_once(endpoint: &StreamableHttp, idle: Duration, interval: Duration) -> 
     next.max(after(now, interval))
 }
 
-/// Ends a session that was idle for too long, unless it is ending already.
+/// Ends a session that exceeded the idle timeout, unless it is already ending.
 fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
     if session.connection().take_on_closing() {
-        tracing::debug!(session = %session.id(), "a session was idle for too long");
+        tracing::debug!(session = %session.id(), "closing idle session");
         spawn(end(endpoint.clone(), session));
     }
 }
 
-/// Ends a session that its client has deleted. If no other node knows of it, most of the work is done at once, without a task.
+/// Ends a session that its client has deleted. If other nodes do not know it, most of the work is done immediately, without a task.
 pub(super) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
     let ends_here = session.persistence().is_none() && session.connection().take_on_closing();
     session.begin_close();
@@ -227,7 +227,7 @@ pub(super) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
 async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     let connection = session.connection();
     let sessions = &endpoint.state.sessions;
-    // Another node may continue a session that is only idle here, or was open when this endpoint was closed.
+    // Another node may continue a session that is only idle here, or was open when this endpoint closed.
     let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
         || session.persistence().is_some_and(Persistence::is_over);
     // The stored record may belong to another session, for which this one was evicted.

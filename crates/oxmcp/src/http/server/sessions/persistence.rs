@@ -1,4 +1,4 @@
-//! Persistence of a session: its changes are set in the store one after another, and none after the session is over.
+//! The persistence of a session: its changes are stored one after another, and none after the session is over.
 
 use std::{
     collections::HashSet,
@@ -24,13 +24,13 @@ pub(super) struct Persistence {
     store: Arc<dyn AnySessionStore>,
     /// The number of changes of the session.
     changes: AtomicU64,
-    /// Locked while settings are stored or taken over, and while the version changes.
+    /// Locked while settings are stored or applied, and while the version changes.
     saved: Mutex<Saved>,
     /// The version of the record that this node knows.
     version: AtomicU64,
-    /// The time at which the record was last touched. `None` if that is due at the next use.
+    /// The time at which the record was last touched. `None` if the next use must touch it.
     touched: sync::Mutex<Option<Instant>>,
-    /// Whether other nodes may have changed or ended the session since.
+    /// Whether other nodes may have changed or ended the session since then.
     is_doubtful: AtomicBool,
     is_over: AtomicBool,
 }
@@ -77,15 +77,15 @@ impl Persistence {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Records that the record has had this version. If it is newer than the known one, changes of other nodes are not known here
-    /// yet.
+    /// Records that the record has had this version. If it is newer than the known one, this node does not know some changes of
+    /// other nodes yet.
     pub(super) fn note_version(&self, version: u64) {
         if self.version.load(Ordering::Acquire) < version {
             self.note_doubt();
         }
     }
 
-    /// Records that other nodes may have changed or ended the session without this node hearing of it.
+    /// Records that other nodes may have changed or ended the session without this node knowing.
     pub(super) fn note_doubt(&self) {
         self.is_doubtful.store(true, Ordering::Release);
     }
@@ -95,7 +95,7 @@ impl Persistence {
         self.is_doubtful.load(Ordering::Acquire)
     }
 
-    /// Whether the record must be touched, which the caller then does.
+    /// Whether the caller must touch the record now.
     pub(super) fn is_due(&self, interval: Duration) -> bool {
         let now = Instant::now();
         let mut touched = self.touched.lock();
@@ -106,7 +106,7 @@ impl Persistence {
         is_due
     }
 
-    /// Keeps the record for this duration from now on. Settings of other nodes are taken over before the next request is served.
+    /// Keeps the record for this duration from now on. Settings from other nodes are applied before the next request is served.
     pub(super) async fn renew(&self, id: &str, lasts: Duration) {
         let was_doubtful = self.is_doubtful.swap(false, Ordering::AcqRel);
         match self.store.touch(id, lasts).await {
@@ -131,7 +131,7 @@ impl Persistence {
         if self.is_over() {
             return;
         }
-        // SessionMessage that arrive from here on cause another check.
+        // Messages that arrive from here on cause another check.
         let was_doubtful = self.is_doubtful.swap(false, Ordering::AcqRel);
         let found = match self.store.touch(id, lasts).await {
             Ok(Some(version)) if version == self.version.load(Ordering::Acquire) => return,
@@ -142,7 +142,7 @@ impl Persistence {
             Ok(Some(stored)) => {
                 let mut settings = SessionSettings::of(stored.record);
                 let here = take_over(saved.settings.differing(&settings));
-                // A resource that is not watched here yet, or cannot be, must not count as given up.
+                // A resource that is not, or cannot be, watched here yet must not count as unwatched.
                 let watched: HashSet<_> = here.into_iter().flat_map(|it| it.watched).collect();
                 settings.watched.retain(|uri| watched.contains(uri));
                 saved.settings = settings;
@@ -161,8 +161,9 @@ impl Persistence {
         self.changes.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Stores the settings that `settings` returns, unless a later call has included this change. Stores none if it returns `None`.
-    /// Returns the version of the record if a setting was stored, and false if the store has failed and may store the rest later.
+    /// Stores the settings that `settings` returns, unless a later call has included this change. Stores nothing if it returns
+    /// `None`. Returns the version of the record if a setting was stored, and false if the store failed and the rest must be stored
+    /// later.
     pub(super) async fn save(
         &self,
         id: &str,
@@ -181,8 +182,8 @@ impl Persistence {
                 Ok(Some(version)) => {
                     saved.settings.apply(setting);
                     newest = Some(version);
-                    // If the version has grown by more than one, other nodes have stored settings, too, which are not known here
-                    // yet.
+                    // If the version has grown by more than one, other nodes have also stored settings, which this node does not
+                    // know yet.
                     if self.version.load(Ordering::Acquire) + 1 == version {
                         self.version.store(version, Ordering::Release);
                     } else {
@@ -202,8 +203,8 @@ impl Persistence {
         (newest, is_saved)
     }
 
-    /// Removes the record of a session that is over. Waits for a change in progress; none follows. Returns whether this is news for
-    /// other nodes.
+    /// Removes the record of a session that is over. Waits for a change in progress; no change follows. Returns whether other nodes
+    /// must be notified.
     pub(super) async fn remove(&self, id: &str) -> bool {
         let is_news = !self.is_over.swap(true, Ordering::AcqRel);
         drop(self.saved.lock().await);
@@ -251,9 +252,9 @@ impl SessionSettings {
     }
 }
 
-/// The time for which the record of a session that was never used is kept.
+/// The time for which the record of a never used session is kept.
 pub(super) const UNUSED: Duration = Duration::from_secs(60);
-/// The number of touches of the record of a session in use, at most, within the idle time.
+/// The maximum number of touches of a session's record within the idle timeout.
 const TOUCHES_PER_IDLE: u32 = 64;
 
 /// The minimum interval between touches of the record of a session in use.
@@ -261,15 +262,15 @@ pub(super) fn touch_interval(limits: &Limits) -> Duration {
     limits.http.session_idle / TOUCHES_PER_IDLE
 }
 
-/// The time for which the record of an unused session is kept: longer than the session lasts on any node, since a node touches the
-/// record of a session in use within the idle time.
+/// The time for which the record of an unused session is kept. It is longer than the session lasts on any node, because a node
+/// touches the record of a session in use within the idle timeout.
 pub(super) fn kept_for(limits: &Limits) -> Duration {
     limits.http.session_idle.saturating_mul(2)
 }
 
-/// Logs the failure of a store, which clients are not told about.
+/// Logs the failure of a store. Clients do not see it.
 pub(super) fn log(result: Result<()>) {
     if let Err(error) = result {
-        tracing::warn!(%error, "a store failed");
+        tracing::warn!(%error, "store failed");
     }
 }

@@ -1,4 +1,4 @@
-//! POSTs of sessions: `initialize`, which opens a session, and the messages of open sessions.
+//! POST requests of sessions: `initialize`, which opens a session, and the messages of open sessions.
 
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ use crate::{
     },
 };
 
-/// A message, or a batch, that was posted in a session.
+/// A message or a batch that was posted in a session.
 #[derive(Clone, Copy)]
 pub(in crate::http::server) struct Posted<'a> {
-    /// The id of the request, which a refusal repeats.
+    /// The ID of the request, which a refusal repeats.
     pub(in crate::http::server) id: Option<&'a RequestId>,
     /// The body, if it is a batch.
     pub(in crate::http::server) batch: Option<&'a [u8]>,
@@ -67,7 +67,7 @@ impl Posted<'_> {
     }
 }
 
-/// Opens a session, whose connection gets the `initialize` request with these params through `take`.
+/// Opens a session. `take` passes the `initialize` request with these params to its connection.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -95,7 +95,7 @@ pub(in crate::http::server) fn open(
     Ok(Box::pin(opened(endpoint, session, initialize, branch)))
 }
 
-/// Shorter params of an `initialize` request that would have the same result.
+/// Shorter `initialize` params that would have the same result.
 fn shortened(session: &Session) -> Option<Box<RawValue>> {
     let peer = session.peer().legacy_session().client()?;
     let info = peer.implementation.clone().unwrap_or_default();
@@ -119,10 +119,10 @@ async fn opened(
     if branch.outbox.is_exhausted() || !session.charge_client() {
         return *response::exhausted(None);
     }
-    // No other message reaches the client before it knows the session id, so only the last message, which is the response, is sent.
+    // Other messages cannot reach the client before it knows the session ID, so only the last message, the response, is sent.
     let last = messages(&answered).last().unwrap_or_default().to_vec();
     let mut response = response::message(StatusCode::OK, last);
-    // Middleware may have refused the negotiated result.
+    // Middleware may have rejected the negotiated result.
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
     }
@@ -133,7 +133,7 @@ async fn opened(
     let opened = Arc::clone(&*session);
     let session = session.open(&endpoint);
     if !Arc::ptr_eq(&session, &opened) {
-        let why = Error::misuse("two sessions have the same id: each needs one of its own");
+        let why = Error::misuse("duplicate session ID: each session needs its own");
         return *misconfigured(&why);
     }
     if let Some(persistence) = persistence {
@@ -170,7 +170,7 @@ async fn keep_record(
     }
 }
 
-/// Gives a message to its session through `take`, and answers it.
+/// Answers a message of a session. `take` passes it to its connection.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -181,8 +181,8 @@ pub(in crate::http::server) fn post(
 ) -> Result<BoxFuture<'static, Response<ResponseBody>>, Refused> {
     if !request.names_session {
         let why = Error::invalid_request(
-            "this request belongs to a session, which Mcp-Session-Id must name: initialize opens one; a request of revision \
-             2026-07-28 needs none, but says its revision in `_meta`",
+            "missing header `Mcp-Session-Id`: send `initialize` to open a session, or name revision 2026-07-28 in `_meta` to \
+             work without one",
         );
         return Err(response::refuse(StatusCode::BAD_REQUEST, posted.id, &why));
     }
@@ -209,7 +209,7 @@ pub(in crate::http::server) fn post(
         }),
     };
     Ok(if saves {
-        // Goes on even if the client disconnects meanwhile.
+        // Continues even if the client disconnects.
         let answering = spawn(answer.saved());
         Box::pin(async move {
             let answered = answering.await;
@@ -220,15 +220,15 @@ pub(in crate::http::server) fn post(
     })
 }
 
-/// The refusal of a request whose session does not exist, or belongs to another principal.
+/// Rejects a request whose session does not exist or belongs to another principal.
 pub(super) fn no_session(id: Option<&RequestId>) -> Refused {
     let why = Error::invalid_request(
-        "there is no such session: it has ended, or never was; open one with initialize",
+        "session not found: it has ended or never existed; send `initialize` to open one",
     );
     response::refuse(StatusCode::NOT_FOUND, id, &why)
 }
 
-/// A response that has not begun.
+/// A response that has not started.
 struct PostAnswer {
     endpoint: StreamableHttp,
     session: SessionGuard,
@@ -236,12 +236,12 @@ struct PostAnswer {
     saves: bool,
     /// The requests that it answers, if other nodes may resume its stream.
     requests: Option<Record>,
-    /// The branch of the session's connection that the response comes from; none if the message is not answered.
+    /// The branch of the session's connection that the response comes from. `None` if the message is not answered.
     branch: Option<Branch>,
 }
 
 impl PostAnswer {
-    /// One message if there is only one, or else a stream if there are more messages, or may be.
+    /// A single message, or a stream if more messages may follow.
     async fn answer(self) -> Response<ResponseBody> {
         let Some(mut branch) = self.branch else {
             return response::empty(StatusCode::ACCEPTED);
@@ -309,8 +309,8 @@ async fn only_answer(branch: &Connection) -> Response<ResponseBody> {
     }
 }
 
-/// A branch whose response has not begun. If the client disconnects before that, the request is not cancelled, but its response is
-/// dropped.
+/// A branch whose response has not started. If the client disconnects before that, the request is not cancelled, but its response
+/// is dropped.
 struct Branch {
     connection: Arc<Connection>,
     is_streamed: bool,
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_said_to_answer_requests_and_nothing_else() {
+    fn stream_declares_only_the_requests_it_answers() {
         let id = RequestId::from(7);
         let batch = br#"[
             {"jsonrpc":"2.0","id":1,"method":"ping"},

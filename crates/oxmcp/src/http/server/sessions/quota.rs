@@ -1,4 +1,4 @@
-//! Quota of sessions, and the eviction of unused ones when it is exceeded.
+//! The session quota, and the eviction of unused sessions when it is exceeded.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use crate::{limits::Limits, sync::Mutex};
 
-/// The quota of sessions of an endpoint: one limit for each principal, and one for all sessions.
+/// The session quota of an endpoint: one limit per principal, and one for all sessions.
 #[derive(Clone, Default)]
 pub(in crate::http::server) struct SessionQuota(Arc<Mutex<Used>>);
 
@@ -22,13 +22,13 @@ struct Used {
     own: HashMap<Arc<str>, usize>,
 }
 
-/// The permit of a session, which counts in the quota until it is dropped.
+/// The permit of a session, which counts against the quota until it is dropped.
 pub(in crate::http::server) struct QuotaPermit {
     quota: SessionQuota,
     principal: Option<Arc<str>>,
 }
 
-/// The limit that is exceeded.
+/// The limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::server) enum QuotaExceeded {
     /// The limit of the principal.
@@ -88,17 +88,19 @@ impl QuotaExceeded {
         match self {
             Self::Principal => {
                 let limit = limits.http.max_sessions_each;
-                let why = format!("you have {limit} sessions, which is the limit; end one first");
+                let why =
+                    format!("session limit reached: you have {limit} sessions; end one first");
                 (StatusCode::TOO_MANY_REQUESTS, why)
             }
             Self::All => {
                 let limit = limits.http.max_sessions;
-                let why =
-                    format!("there are {limit} sessions, which is the limit; try another time");
+                let why = format!(
+                    "session limit reached: this server has {limit} sessions; try again later"
+                );
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
             Self::Nodes => {
-                let why = "there are as many sessions as all nodes may have; try another time";
+                let why = "session limit of all nodes reached; try again later";
                 (StatusCode::SERVICE_UNAVAILABLE, why.to_owned())
             }
         }
@@ -111,7 +113,7 @@ impl fmt::Debug for SessionQuota {
     }
 }
 
-/// Omits the principal: names of people do not belong in logs.
+/// Omits the principal, because names of people do not belong in logs.
 impl fmt::Debug for QuotaPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("QuotaPermit(..)")
@@ -120,14 +122,14 @@ impl fmt::Debug for QuotaPermit {
 
 /// An evictable session.
 pub(super) trait Evictable: Send + Sync {
-    /// Ends the session in favour of another, which gets its permit at once. Returns false if the session was used meanwhile.
+    /// Ends the session in favor of another, which gets its permit immediately. Returns false if the session has been used.
     fn evict(&self) -> bool;
 }
 
 /// Sessions whose client has sent only `initialize`. The oldest is evicted when the quota is exceeded.
 ///
-/// A client that opens sessions without end evicts only unused sessions, most of them its own. A used session is never evicted:
-/// otherwise such a client could end the sessions of other clients.
+/// A client that keeps opening sessions evicts only unused sessions, mostly its own. Used sessions are never evicted: otherwise
+/// such a client could end the sessions of others.
 pub(super) struct EvictionQueue<S>(Mutex<Queue<S>>);
 
 struct Queue<S> {
@@ -177,7 +179,7 @@ impl<S: Evictable> EvictionQueue<S> {
         }
     }
 
-    /// Evicts the oldest session of all, or of a principal. `None` if there is none.
+    /// Evicts the oldest session of all, or of a principal. `None` if the queue has none.
     pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> Option<Arc<S>> {
         loop {
             let mut queue = self.0.lock();
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_permit_is_free_again_and_its_principal_is_not_remembered() {
+    fn dropped_permit_is_freed_and_principal_forgotten() {
         let quota = SessionQuota::default();
         let limits = Limits::default().http(|http| http.max_sessions(3).max_sessions_each(1));
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));

@@ -1,4 +1,4 @@
-//! Registry of an endpoint's sessions, by id.
+//! The registry of an endpoint's sessions, by ID.
 
 use std::{collections::HashMap, fmt, future::Future, sync::Arc};
 
@@ -17,11 +17,11 @@ use crate::{
     sync::{Mutex, RwLock},
 };
 
-/// The sessions of an endpoint, by id.
+/// The sessions of an endpoint, by ID.
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
-    /// The ids by their hashes, for the sessions about which other nodes may publish messages.
+    /// The IDs by their hashes, for sessions that messages of other nodes may concern.
     by_hash: Mutex<HashMap<String, Arc<str>>>,
     /// All sessions, including those that are being opened or closed.
     all: TaskTracker,
@@ -34,13 +34,13 @@ pub(in crate::http::server) struct Sessions {
 }
 
 impl Sessions {
-    /// A guard of one more session, which counts until the guard is dropped.
+    /// Counts one more session until the returned guard is dropped.
     pub(super) fn track(&self) -> TaskTrackerToken {
         self.all.token()
     }
 
     /// Acquires a permit for one more session. If the quota is exceeded, the oldest unused session is evicted: of the same
-    /// principal if that principal has too many, or else of all. Returns the evicted sessions, too.
+    /// principal if that principal has too many, else of all. Also returns the evicted sessions.
     ///
     /// # Errors
     /// If the quota is exceeded and no session is unused.
@@ -55,7 +55,7 @@ impl Sessions {
                 Ok(permit) => return Ok((permit, evicted)),
                 Err(exceeded) => exceeded,
             };
-            // Evicted sessions take time to close, which a slow store prolongs: at most as many again as the limit may be closing.
+            // Evicted sessions take time to close, especially with a slow store. At most as many as the limit may be closing.
             if self.all.len() >= limits.http.max_sessions.saturating_mul(2) {
                 return Err(exceeded);
             }
@@ -63,7 +63,7 @@ impl Sessions {
         }
     }
 
-    /// Evicts the oldest unused session: of this principal if it has too many, or else of all. `None` if there is none.
+    /// Evicts the oldest unused session: of this principal if it has too many, else of all. `None` if no session is unused.
     pub(super) fn evict(
         &self,
         exceeded: QuotaExceeded,
@@ -80,10 +80,10 @@ impl Sessions {
         session.set_evictable(place);
     }
 
-    /// Registers a session. A closing session with the same id is replaced: it has been evicted, and ends in its own time.
+    /// Registers a session. A closing session with the same ID is replaced: it was evicted, and is still ending.
     ///
     /// # Errors
-    /// The session with the same id that is registered already.
+    /// The registered session with the same ID.
     pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
         let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
@@ -94,7 +94,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// The session with this id. `None` for a principal to which it does not belong, as if it did not exist.
+    /// The session with this ID. `None` if it does not exist or belongs to another principal.
     pub(in crate::http::server) fn find(
         &self,
         id: &str,
@@ -105,19 +105,19 @@ impl Sessions {
         session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
-    /// Registers the hash of a session's id, for [`find_hashed`](Self::find_hashed).
+    /// Registers the hash of a session's ID, for [`find_hashed`](Self::find_hashed).
     pub(super) fn index(&self, session: &Session) {
         let (hash, id) = (hashed(session.id()), Arc::clone(session.id()));
         self.by_hash.lock().insert(hash, id);
     }
 
-    /// The session whose id has this hash.
+    /// The session whose ID has this hash.
     pub(super) fn find_hashed(&self, hash: &str) -> Option<Arc<Session>> {
         let id = self.by_hash.lock().get(hash).map(Arc::clone)?;
         self.by_id.read().get(&id).map(Arc::clone)
     }
 
-    /// Removes a session. Another session with the same id stays: a request that came before the end may have restored it from the
+    /// Removes a session. Another session with the same ID stays: a request that came before the end may have restored it from the
     /// store.
     pub(super) fn remove(&self, session: &Arc<Session>) {
         let mut by_id = self.by_id.write();
@@ -131,7 +131,7 @@ impl Sessions {
         }
     }
 
-    /// Whether another session with the same id is registered.
+    /// Whether another session with the same ID is registered.
     pub(super) fn holds_other(&self, session: &Arc<Session>) -> bool {
         let by_id = self.by_id.read();
         let there = by_id.get(session.id());
@@ -147,7 +147,7 @@ impl Sessions {
         self.by_id.read().values().for_each(visit);
     }
 
-    /// Waits until nothing is in flight in any session. The GET streams of each end once nothing is in flight in it. Cancel
+    /// Waits until nothing is in flight in any session. The GET stream of a session ends when nothing is in flight in it. Cancel
     /// safe.
     pub(in crate::http::server) async fn settle(&self) {
         loop {
@@ -156,7 +156,7 @@ impl Sessions {
             let is_busy = |it: &Arc<Session>| !it.connection().in_flight().is_empty();
             let was_busy = sessions.iter().any(is_busy);
             join_all(sessions.iter().map(|session| session.settle())).await;
-            // Other requests may have begun meanwhile.
+            // Other requests may have started in the meantime.
             if !was_busy {
                 return;
             }
@@ -168,14 +168,14 @@ impl Sessions {
         self.for_each(|session| session.begin_close());
     }
 
-    /// Waits until there is no session left, and no guard of one. Cancel safe.
+    /// Waits until no sessions and no guards are left. Cancel safe.
     pub(in crate::http::server) async fn all_gone(&self) {
         // Sessions can still be added, but only a closed tracker can be waited for.
         self.all.close();
         self.all.wait().await;
     }
 
-    /// Spawns the task that expires idle sessions, unless it runs.
+    /// Spawns the task that expires idle sessions, unless it is running.
     pub(super) fn ensure_sweeper<F>(&self, sweep: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -187,7 +187,7 @@ impl Sessions {
         }
     }
 
-    /// Spawns the task that listens to other nodes, unless it runs.
+    /// Spawns the task that listens to other nodes, unless it is running.
     pub(super) fn ensure_listener<F>(&self, listen: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -198,8 +198,8 @@ impl Sessions {
         }
     }
 
-    /// Returns whether the sweeper ends because there are no sessions: a session that is opened meanwhile is either seen here or
-    /// spawns another sweeper.
+    /// Returns whether the sweeper ends because there are no sessions. A session that is opened in the meantime is either seen here
+    /// or spawns another sweeper.
     pub(super) fn end_sweeper(&self) -> bool {
         let mut sweeper = self.sweeper.lock();
         let ends = self.all.is_empty();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_that_ends_takes_no_other_of_the_same_id_along() {
+    async fn ending_session_removes_no_namesake() {
         let sessions = Sessions::default();
         let (first, second) = (session(&sessions), session(&sessions));
         assert!(sessions.insert(&first).is_ok());
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_that_is_closing_gives_way_to_another_of_its_id() {
+    async fn closing_session_is_replaced_by_its_namesake() {
         let sessions = Sessions::default();
         let (first, second) = (session(&sessions), session(&sessions));
         assert!(sessions.insert(&first).is_ok());
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_sweeper_ends_with_the_last_session_and_another_begins_with_the_next() {
+    async fn sweeper_stops_and_restarts_with_sessions() {
         let sessions = Sessions::default();
         let begun = AtomicUsize::new(0);
         let begin = || {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_id_can_be_looked_for() {
+    fn invalid_id_can_be_looked_up() {
         let sessions = Sessions::default();
         for text in ["", "x", "12345678", "0123456789", &"z".repeat(1000)] {
             assert!(sessions.find(text, None).is_none());

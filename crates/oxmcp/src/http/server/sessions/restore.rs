@@ -1,5 +1,5 @@
-//! Restoring of sessions that were opened on another node, or before a restart: the messages of the client that the record contains
-//! are processed once more.
+//! Restores sessions that were opened on another node or before a restart, by replaying the client's messages from the session
+//! record.
 
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ pub(in crate::http::server) fn changes(name: &str) -> bool {
 /// Restores the session that a request names, if its record belongs to the principal of the request.
 ///
 /// # Errors
-/// If it is unknown whether there is a record: the response that refuses the request. A client that is told that its session has
-/// ended abandons it.
+/// The response that refuses the request, if it is unknown whether the record exists. A client that hears its session has ended
+/// would abandon it.
 pub(in crate::http::server) async fn restore(
     endpoint: &StreamableHttp,
     parts: &Arc<Parts>,
@@ -64,7 +64,9 @@ pub(in crate::http::server) async fn restore(
         Ok(_) => return Ok(None),
         Err(error) => {
             log(Err(error));
-            let why = Error::internal("the session cannot be looked for now; try another time");
+            let why = Error::internal(
+                "could not look up the session: the session store failed; try again later",
+            );
             return Err(response::unserved(None, &why));
         }
     };
@@ -82,7 +84,9 @@ pub(in crate::http::server) async fn restore(
     };
     let is_taken = replay.request(Initialize::NAME, &record.initialize).await;
     if !is_taken || session.revision() != Some(record.revision) {
-        tracing::warn!("a session is not restored: it was of another revision, or is refused now");
+        tracing::warn!(
+            "not restoring a session: its revision has changed, or `initialize` now fails"
+        );
         return Ok(None);
     }
     if !session.charge_client() {
@@ -101,19 +105,19 @@ pub(in crate::http::server) async fn restore(
     }
     endpoint.share(&session);
     let session = session.open(endpoint);
-    // Changes that other nodes have made since the record was loaded have not been heard of here.
+    // Other nodes may have changed the session since the record was loaded.
     if let Some(persistence) = session.persistence() {
         persistence.note_doubt();
     }
     Ok(Some(session))
 }
 
-/// Takes over settings of other nodes in a session, without waiting for the results: whether the server accepts a subscription here
-/// is its own decision.
+/// Applies settings from other nodes to a session, without waiting for the results: the server here decides by itself whether it
+/// accepts a subscription.
 pub(super) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<Setting>) {
     let replay = Replay { session, caller };
     for setting in settings {
-        // A random id, which no other request has.
+        // A random ID, which no other request has.
         let id = random::<16>().map(|it| format!("{:032x}", u128::from_be_bytes(it)));
         let id = id.as_deref().ok();
         let branch = match setting {
@@ -146,8 +150,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Makes a request, and waits for its response. The client has got the response already, so that only its success is returned:
-    /// false if it is an error.
+    /// Makes a request and waits for its response. The client already has the response, so this only returns whether it succeeded.
     async fn request(&self, method: &str, params: &impl Serialize) -> bool {
         let Some(branch) = self.take(Some("again"), method, params) else {
             return false;
@@ -156,7 +159,7 @@ impl Replay<'_> {
         branch.failed_with().is_none()
     }
 
-    /// Gives a message to the session. `None` if its params cannot be serialized.
+    /// Passes a message to the session. `None` if its params cannot be serialized.
     fn take(
         &self,
         id: Option<&str>,

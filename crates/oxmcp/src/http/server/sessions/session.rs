@@ -1,4 +1,4 @@
-//! Session that `initialize` has opened.
+//! A session that `initialize` has opened.
 
 use std::{
     ops::Deref,
@@ -32,24 +32,24 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The maximum number of bytes that wait for the client of a session without a GET stream: few clients ever open one.
+/// The maximum number of bytes that wait for a client without a GET stream. Few clients ever open one.
 const MAX_UNSENT: usize = 64 << 10;
 
-/// A session that `initialize` has opened. No driver reads and writes its connection: each request has a branch of the connection,
-/// and messages that belong to no request wait in the connection's outbox for the stream that the client opens with GET.
+/// A session that `initialize` has opened. Its connection has no driver: each request has a branch of the connection, and messages
+/// outside requests wait in the connection's outbox for the stream that the client opens with GET.
 pub(in crate::http::server) struct Session {
     id: Arc<str>,
     principal: Option<Arc<str>>,
-    /// The record of the session in a store, if there is one.
+    /// The record of the session in a store, if any.
     persistence: OnceLock<Box<Persistence>>,
-    /// Forwards messages that belong to no request to the node that sends them, if there are other nodes.
+    /// Forwards messages outside requests to the node that sends them, if the session is shared.
     forwarder: OnceLock<Arc<Forwarder>>,
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
     pub(super) streams: Streams,
-    /// Set once the session's streams end because its client must find another node.
+    /// Set when the session's streams end because its client must find another node.
     leaving: Latch,
-    /// Messages of the client that other nodes wait for.
+    /// Client messages that other nodes are waiting for.
     pub(super) undelivered: Undelivered,
     activity: Mutex<Activity>,
     _tracked: TaskTrackerToken,
@@ -58,11 +58,11 @@ pub(in crate::http::server) struct Session {
 struct Activity {
     /// The number of requests in flight and of open streams.
     in_use: usize,
-    /// The time at which that number became 0, or else at which the session was opened.
+    /// The time at which that number became 0, initially the time at which the session was opened.
     idle_since: Instant,
     /// Set until the first message after `initialize`.
     evictable: Option<EvictionEntry<Session>>,
-    /// `None` once the permit was given to another session.
+    /// `None` after another session got the permit.
     permit: Option<QuotaPermit>,
     /// The charge for the stored data about the client.
     charge: Option<Charge>,
@@ -103,13 +103,13 @@ impl Session {
         })
     }
 
-    /// Makes the names of its streams and the ids of the server's requests differ from those of the nodes that had the session
-    /// before: a client may resume a stream of theirs, or answer a request of theirs.
+    /// Makes stream names and request IDs differ from those of nodes that had the session before. A client may resume a stream, or
+    /// answer a request, of such a node.
     pub(super) fn set_apart(&self) -> Result<()> {
         let (name, number) = (random::<4>()?, random::<4>()?);
         self.streams
             .set_prefix(&format!("{:08x}", u32::from_be_bytes(name)));
-        // Far from each other, and below 2^53, which is the limit of integers for some clients.
+        // Far from each other, and below 2^53, the limit of integers in some clients.
         let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
         self.connection.calls().count_from(first);
         Ok(())
@@ -150,35 +150,35 @@ impl Session {
         self.connection.branch(caller)
     }
 
-    /// The record of the session in a store, if there is one.
+    /// The record of the session in a store, if any.
     pub(super) fn persistence(&self) -> Option<&Persistence> {
         self.persistence.get().map(|it| &**it)
     }
 
-    /// Sets the record of the session, so that its changes are saved from now on.
+    /// Sets the record of the session. Its changes are saved from now on.
     pub(super) fn persist(&self, persistence: Persistence) {
         // A session is opened only once.
         let _ = self.persistence.set(Box::new(persistence));
     }
 
-    /// Lets other nodes send messages that belong to no request. Returns false if they could before.
+    /// Lets other nodes send messages outside requests. Returns false if they could already.
     pub(super) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
         self.connection.note_shared();
         self.forwarder.set(forwarder).is_ok()
     }
 
-    /// The forwarder of messages that belong to no request, if there are other nodes.
+    /// The forwarder of messages outside requests, if the session is shared.
     pub(super) fn forwarder(&self) -> Option<&Arc<Forwarder>> {
         self.forwarder.get()
     }
 
-    /// Whether other nodes can send the session's streams, too.
+    /// Whether other nodes can also send the session's streams.
     pub(super) fn is_shared(&self) -> bool {
         self.forwarder.get().is_some()
     }
 
-    /// The settings that can change after the session is opened. `None` once the connection was ended: the session watches nothing
-    /// here any more, but may go on on another node.
+    /// The settings that can change after the session is opened. `None` after the connection has ended: the session no longer
+    /// watches resources here, but may continue on another node.
     pub(super) fn settings(&self) -> Option<SessionSettings> {
         let settings = SessionSettings {
             initialized: self.peer.legacy_session().initialized_client().is_some(),
@@ -188,7 +188,7 @@ impl Session {
         (!self.connection.is_cut()).then_some(settings)
     }
 
-    /// The record of a new session that was opened with these params of `initialize`.
+    /// The record of a new session that was opened with these `initialize` params.
     pub(super) fn new_record(&self, initialize: Box<RawValue>) -> Option<SessionRecord> {
         let mut record = SessionRecord::new(initialize, self.revision()?);
         record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
@@ -205,7 +205,7 @@ impl Session {
         SessionGuard(Arc::clone(self))
     }
 
-    /// Charges the stored data about the client to the budget, once it is known. Returns false if there is no room.
+    /// Charges the stored data about the client to the budget when it is known. Returns false if the budget is used up.
     pub(super) fn charge_client(&self) -> bool {
         let Some(budget) = self.connection.outbox.budget() else {
             return true;
@@ -221,14 +221,13 @@ impl Session {
         self.activity.lock().evictable = Some(evictable);
     }
 
-    /// Waits until no request is in flight here, and ends the streams that belong to no request from then on: the client opens them
-    /// at another node. Cancel safe.
+    /// Waits until no request is in flight here, and then ends the GET stream: the client reopens it on another node. Cancel safe.
     pub(super) async fn settle(&self) {
         self.connection.in_flight().settled().await;
         self.leave();
     }
 
-    /// Ends the streams that belong to no request from now on.
+    /// Ends the streams outside requests from now on.
     pub(super) fn leave(&self) {
         self.leaving.set();
     }
@@ -258,20 +257,20 @@ impl Evictable for Session {
         drop(activity);
         let is_evicted = permit.is_some();
         if is_evicted {
-            tracing::debug!(session = %self.id, "an unused session is evicted");
+            tracing::debug!(session = %self.id, "evicting unused session");
             self.begin_close();
         }
         is_evicted
     }
 }
 
-/// The id of a new session: 128 random bits.
+/// The ID of a new session: 128 random bits.
 pub(in crate::http::server) fn new_id() -> Result<Arc<str>> {
     let random = random::<16>()?;
     Ok(format!("{:032x}", u128::from_be_bytes(random)).into())
 }
 
-/// Whether a text has the form of a session id. Other texts are never looked up in a store.
+/// Whether a text has the form of a session ID. Other texts are never looked up in a store.
 pub(in crate::http::server) fn is_id(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 32 && text.bytes().all(is_hex)

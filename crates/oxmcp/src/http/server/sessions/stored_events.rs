@@ -15,20 +15,20 @@ pub(super) const LEASE: Duration = Duration::from_secs(5);
 /// The interval at which the lease is renewed while there is nothing to write.
 pub(super) const RENEWAL: Duration = Duration::from_millis(1500);
 
-/// The prefix of records, with which no message begins.
+/// The prefix of records. Messages never start with it.
 const RECORD: &[u8] = br#"{"oxmcp":"#;
 
-/// A record in a stream, for other nodes that take the stream over.
+/// A record in a stream, for other nodes that take over the stream.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Record {
-    /// The request that the stream answers: the first event, which is repeated, since a store evicts old events.
+    /// The request that the stream answers. It is the first event, and repeated, because a store evicts old events.
     Request(RequestId),
     /// The requests of the batch that the stream answers.
     Batch(Vec<RequestId>),
     /// A client has opened the stream with GET.
     Opened,
-    /// All events up to this one were taken by a client.
+    /// A client has read all events up to this one.
     Sent(u64),
 }
 
@@ -56,7 +56,7 @@ impl Record {
     }
 }
 
-/// The numbers of events and bytes after which the record of the answered requests is repeated: a store that keeps 4096 events of a
+/// The numbers of events and bytes after which the record of the answered requests is repeated. A store that keeps 4096 events of a
 /// stream, or 4 MiB, always has one.
 const REPEATED_AFTER: (usize, usize) = (2000, 1 << 20);
 
@@ -86,8 +86,8 @@ impl Opening {
     }
 }
 
-/// Appends an event in the form that clients see: a record becomes an event with nothing but an id to resume from, if the revision
-/// has such events, and a change that an earlier event has announced is omitted.
+/// Appends an event in the form that clients see. A record becomes an event with only an ID to resume from, if the revision has
+/// such events. A change that an earlier event has announced is omitted.
 pub(super) fn write(
     out: &mut EventWriter<'_>,
     index: Option<u64>,
@@ -129,18 +129,18 @@ pub(super) fn encode(
     out.finish()
 }
 
-/// The number of change notifications that a stream remembers: as many events as a store keeps of it by default.
+/// The number of change notifications that a stream remembers: as many as the events that a store keeps by default.
 const MAX_TOLD: usize = 4096;
 
-/// The changes that a GET stream has announced: each node that has the session adds a notification of a change, and only the
-/// first is sent.
+/// The changes that a GET stream has announced. Each node that has the session adds a notification of a change, and only the first
+/// is sent.
 #[derive(Default)]
 pub(super) struct ToldChanges {
     /// The index of the first event that announces a change, by the change's hash.
     first: HashMap<u64, u64>,
 }
 
-/// A change notification, as far as it identifies the changes and their subject.
+/// The parts of a change notification that identify the changes and their subject.
 #[derive(Deserialize)]
 struct ChangeNotification<'a> {
     #[serde(borrow)]
@@ -187,7 +187,7 @@ impl ToldChanges {
         is_told
     }
 
-    /// Forgets all changes, once no other node adds notifications of them any more.
+    /// Forgets all changes, when other nodes no longer add notifications of them.
     pub(super) fn clear(&mut self) {
         self.first = HashMap::new();
     }
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_and_messages_are_none() {
+    fn records_are_distinguished_from_messages() {
         let ids = vec![RequestId::Number(-1), RequestId::from("_ü\"")];
         let first = Record::Request(RequestId::from("1"));
         for record in [first, Record::Batch(ids), Record::Opened, Record::Sent(7)] {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_requests_of_a_stream_are_said_first_and_now_and_then() {
+    fn stream_requests_are_recorded_first_and_periodically() {
         let record = Record::Request(RequestId::from("1"));
         let mut opening = Opening::new(&record);
         let mut before = |lines: &[u8]| opening.before(lines);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_event_that_tells_of_a_change_is_sent() {
+    fn first_event_reporting_a_change_is_sent() {
         let updated = |uri: &str, changes: &str| {
             let params = json!({"uri": uri, "_meta": {"com.example/a": 1, Meta::CHANGES: changes}});
             let method = "notifications/resources/updated";
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_see_messages_and_no_records() {
+    fn clients_see_only_messages() {
         let events = [
             Record::Opened.line().into(),
             Bytes::from_static(b"[1]"),

@@ -1,4 +1,4 @@
-//! Writer of a stream, which stores the events that are sent, under a lease if other nodes may take over.
+//! The writer of a stream, which stores the events that are sent, under a lease if other nodes may take over.
 
 use std::{
     future::pending,
@@ -25,11 +25,11 @@ use crate::{
     store::{AnyEventStore, Claim, EventBatch, Lease, Replay, StreamWrite},
 };
 
-/// The time after which a store that reports no change is polled.
+/// The time after which a store that does not report changes is polled.
 const WATCHED: Duration = Duration::from_secs(30);
-/// The pause before the next poll of a store that reports changes when there are none.
+/// The pause before the next poll of a store that falsely reports changes.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The pause before the next request to a store that has failed.
+/// The pause before the next request to a store after a failure.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 /// The location of a stream's events.
@@ -45,11 +45,11 @@ pub(super) struct StreamWriter {
     place: StreamKey,
     /// Whether events without data are sent.
     has_empty: bool,
-    /// The lease under which the writer writes, if other nodes have the session, too.
+    /// The lease under which the writer writes, if other nodes share the session.
     lease: Option<Lease>,
     renewing: Option<Renewing>,
     is_fenced: bool,
-    /// Whether events are still stored, for the other node, after that node has taken over.
+    /// Whether events are still stored after another node has taken over, for that node.
     forwards: bool,
     /// The index of the newest event that was written.
     last: u64,
@@ -67,7 +67,7 @@ pub(super) struct Written {
     pub(super) kept: Option<(u64, u64)>,
     /// Whether no other node has written events between those.
     pub(super) is_contiguous: bool,
-    /// Whether another node has taken over. Then this node must send none of the messages.
+    /// Whether another node has taken over. Then this node must not send the messages.
     pub(super) is_fenced: bool,
 }
 
@@ -87,8 +87,8 @@ impl StreamKey {
             .await
     }
 
-    /// Searches for a record in the events up to `from`, starting with the newest. Returns the record with the index of the last
-    /// event that may precede it; if there is no record, with the index before all stored events.
+    /// Searches for a record in the events up to `from`, newest first. Returns the record, with the index of the last event that
+    /// may precede it, or without a record the index before all stored events.
     pub(super) async fn find_back<T>(
         &self,
         mut from: u64,
@@ -126,9 +126,9 @@ impl StreamKey {
         self.store.claim(session, stream, claim, lasts).await
     }
 
-    /// Waits until there may be an event after this one, for a limited time, since some stores never report one. Cancel safe.
+    /// Waits until there may be an event after this one. The wait is limited, because some stores never report events. Cancel safe.
     pub(super) async fn changed(&self, index: u64, is_again: bool) {
-        // A store whose `watch` returns at once must not be polled without a pause.
+        // A store whose `watch` returns immediately must not be polled without a pause.
         if is_again {
             sleep(PAUSE).await;
         }
@@ -147,7 +147,7 @@ impl StreamKey {
 }
 
 impl StreamWriter {
-    /// Creates a writer of a stream. If it is `leased`, the stream must be new, so that no other node can know it yet: it is
+    /// Creates a writer of a stream. If it is `leased`, the stream must be new, so that other nodes cannot know it yet. It is
     /// written under a lease, which is renewed from the first event on.
     pub(super) fn new(place: StreamKey, has_empty: bool, leased: bool) -> Self {
         Self {
@@ -166,7 +166,7 @@ impl StreamWriter {
         &self.place
     }
 
-    /// Makes the writer write under a lease until another node takes one: events that it writes after that are stored for the other
+    /// Makes the writer write under a lease until another node takes one. Events that it writes after that are stored for the other
     /// node.
     pub(super) fn hold(&mut self, lease: Lease) {
         self.lease = Some(lease);
@@ -181,7 +181,7 @@ impl StreamWriter {
         }
     }
 
-    /// Stores messages, which are lines, and encodes them as events with their ids, except changes that were `told` before. The
+    /// Stores messages, which are lines, and encodes them as events with their IDs, except changes that were `told` before. The
     /// stream ends with these messages if it `ends`.
     pub(super) async fn write(
         &mut self,
@@ -193,7 +193,7 @@ impl StreamWriter {
         let mut out = EventWriter::new(&name);
         let mut unkept = EventWriter::new(&name);
         let mut written = Written::nothing();
-        // After a failure, events that the store may have kept are not appended again, and the rest is sent without waiting for the
+        // After a failure, events that the store may have kept are not appended again. The rest is sent without waiting for the
         // store.
         let mut answers = true;
         let mut rest = lines.len();
@@ -217,7 +217,7 @@ impl StreamWriter {
             for message in messages(part) {
                 let mut index = indexes.next();
                 if index.is_none() && answers && !self.has_ended {
-                    // Messages that were refused as a batch are tried one by one: not all of them need to be refused.
+                    // Messages that were refused as a batch are retried one by one, because the store may accept some of them.
                     let one = EventBatch::from_iter([message]);
                     match self.append(one, false).await {
                         Ok(stored) => index = stored.first().copied(),
@@ -241,7 +241,7 @@ impl StreamWriter {
         written
     }
 
-    /// Stores an event with nothing but an index to resume from.
+    /// Stores an event with only an index to resume from.
     pub(super) async fn write_empty(&mut self) -> Option<u64> {
         let empty = EventBatch::from_iter([b""]);
         let appended = self.append(empty, false).await;
@@ -259,7 +259,7 @@ impl StreamWriter {
         }
     }
 
-    /// Whether no other node has taken over, as far as the store can tell.
+    /// Whether this node is still the writer, as far as the store can tell.
     pub(super) async fn is_newest(&self) -> bool {
         match self.lease {
             Some(lease) => self.place.renew(lease).await.unwrap_or(true),
@@ -274,8 +274,8 @@ impl StreamWriter {
         }
     }
 
-    /// Appends events. Returns the indexes of those that were stored: none if another node has taken over, and events are not
-    /// stored for it.
+    /// Appends events. Returns the indexes of those that were stored: none if another node has taken over and events are not stored
+    /// for it.
     async fn append(&mut self, events: EventBatch, ends: bool) -> Result<Vec<u64>> {
         let count = events.len();
         let forwarded = self.forwards.then(|| events.clone());
@@ -296,7 +296,7 @@ impl StreamWriter {
         let indexes = appended.unwrap_or_default();
         if let (Some(first), Some(last)) = (indexes.first(), indexes.last()) {
             if *first <= self.last {
-                tracing::warn!("a store of events has lost some: the rest of a stream has no ids");
+                tracing::warn!("event store lost events; the rest of the stream cannot be resumed");
                 self.has_ended = true;
                 return Ok(Vec::new());
             }
@@ -337,11 +337,11 @@ impl Written {
     }
 }
 
-/// The renewal of a lease, which is independent of the state of the stream's writer. It ends when this is dropped.
+/// The renewal of a lease, independent of the state of the stream's writer. Dropping it ends the renewal.
 struct Renewing {
     /// The index of the newest event that was written.
     last: Arc<AtomicU64>,
-    /// Set once another node has taken over.
+    /// Set when another node has taken over.
     lost: Arc<Latch>,
     _task: AbortOnDropHandle<()>,
 }
@@ -358,7 +358,7 @@ impl Renewing {
     }
 }
 
-/// Renews a lease while nothing is written, and sets `lost` once another node has taken the next lease.
+/// Renews a lease while nothing is written, and sets `lost` when another node has taken the next lease.
 async fn renew(place: StreamKey, lease: Lease, last: Arc<AtomicU64>, lost: Arc<Latch>) {
     let mut renewed = 0;
     loop {
@@ -368,7 +368,7 @@ async fn renew(place: StreamKey, lease: Lease, last: Arc<AtomicU64>, lost: Arc<L
         if newest == mem::replace(&mut renewed, newest)
             && matches!(place.renew(lease).await, Ok(false))
         {
-            // A stream that was lost with the whole store was not taken by another node.
+            // If the stream was lost with the whole store, another node has not taken it.
             if matches!(place.after(newest, 0).await, Ok(Replay::Events { .. })) {
                 lost.set();
             }
@@ -377,9 +377,9 @@ async fn renew(place: StreamKey, lease: Lease, last: Arc<AtomicU64>, lost: Arc<L
     }
 }
 
-/// Logs that a store has not returned the index of events.
+/// Logs that a store did not return the index of events.
 fn log_not_stored(error: &Error) {
-    tracing::warn!(%error, "events are sent without ids: the client cannot ask for them again");
+    tracing::warn!(%error, "could not store events; sending them without IDs");
 }
 
 #[cfg(test)]
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_waits_for_nothing_is_not_asked_all_the_time() {
+    async fn store_returning_at_once_is_not_polled_continuously() {
         let place = place(any_event_store(MemoryEventStore::new()));
         place.append(one_event()).await.unwrap();
         let begin = Instant::now();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_is_lost_to_another_node_and_not_with_the_store() {
+    async fn lease_survives_store_failure_but_not_takeover() {
         for is_purged in [false, true] {
             let store = any_event_store(MemoryEventStore::new());
             let place = place(Arc::clone(&store));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_lease_is_renewed_of_a_stream_that_ends_with_what_is_written() {
+    async fn ending_stream_renews_no_lease() {
         for ends in [false, true] {
             let place = place(any_event_store(MemoryEventStore::new()));
             let mut writer = StreamWriter::new(place, false, true);
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_writer_goes_on_while_its_store_cannot_say_whether_it_is_the_newest() {
+    async fn writer_continues_while_store_state_is_unknown() {
         let mut writer = StreamWriter::new(place(any_event_store(Unreachable)), false, true);
         writer.hold(Lease::new(1, LEASE));
         assert!(writer.is_newest().await);

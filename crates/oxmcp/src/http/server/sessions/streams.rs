@@ -1,4 +1,4 @@
-//! Registry of a session's live streams, by which a client that reconnects gets back the stream that it has lost.
+//! The registry of a session's live streams, where a client that reconnects finds its lost stream.
 
 use std::{
     collections::HashMap,
@@ -22,13 +22,13 @@ use crate::{
     sync::Mutex,
 };
 
-/// The number of parts of a stream that may wait for its reader. When it is reached, the outbox fills, and then senders wait.
+/// The number of parts of a stream that may wait for its reader. Beyond it, the outbox fills, and then senders wait.
 const READ_AHEAD: usize = 4;
 /// The number of events that are read from a store at once.
 pub(super) const REPLAYED: usize = 64;
 /// The first letter in the names of request streams.
 const REQUEST: char = 'r';
-/// The name of the GET stream. A session has only one: a client that opens it again continues it.
+/// The name of the GET stream. A session has only one, which a client that reopens it continues.
 pub(super) const GET_STREAM: &str = "s0";
 
 /// The live streams of a session.
@@ -37,7 +37,7 @@ pub(super) struct Streams(Mutex<Live>);
 
 #[derive(Default)]
 struct Live {
-    /// The prefix in the names of streams, if other nodes have named streams of the session, too.
+    /// The prefix of stream names, if other nodes have also named streams of the session.
     prefix: Box<str>,
     /// The number of the next request stream.
     next: u32,
@@ -55,9 +55,9 @@ pub(super) struct Reader {
 /// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The messages that belong to one request: the stream ends with the response, whether it has a reader or not.
+    /// The messages of one request. The stream ends with the response, with or without a reader.
     Request,
-    /// The messages that belong to no request: the stream lasts for as long as it has a reader.
+    /// The messages outside requests. The stream lasts as long as it has a reader.
     GetStream,
 }
 
@@ -67,7 +67,7 @@ impl Streams {
         self.0.lock().prefix = format!("{prefix}-").into();
     }
 
-    /// Gives a live stream a new reader, in place of the previous one. `None` if there is no such stream.
+    /// Gives a live stream a new reader, replacing the previous one. `None` if the stream does not exist.
     pub(super) fn resume(
         &self,
         name: &str,
@@ -104,9 +104,9 @@ impl Streams {
         Some((name, readers))
     }
 
-    /// Unregisters a stream, unless a new reader has come meanwhile, which is returned.
+    /// Unregisters a stream, unless a new reader has arrived, which is returned.
     pub(super) fn leave(&self, name: &str, readers: &Readers) -> Option<Reader> {
-        // While the lock is held no other reader can come.
+        // While the lock is held, no other reader can arrive.
         let mut live = self.0.lock();
         let reader = readers.take();
         if reader.is_none() {
@@ -115,7 +115,7 @@ impl Streams {
         reader
     }
 
-    /// Unregisters a stream, even if a new reader has come.
+    /// Unregisters a stream, even if a new reader has arrived.
     pub(super) fn remove(&self, name: &str) {
         self.0.lock().by_name.remove(name);
     }
@@ -173,7 +173,7 @@ impl Stream for Sent {
     }
 }
 
-/// The task of the stream detects a client that stalls: most streams are silent, and a timer for each would take memory.
+/// The task of the stream detects a stalled client. Most streams are silent, and a timer for each would take memory.
 impl EventSource for Sent {
     #[cfg(feature = "auth")]
     fn is_within_item(&self) -> bool {
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_comes_before_a_stream_is_taken_out_is_not_lost() {
+    fn early_reader_of_removed_stream_is_not_lost() {
         let streams = Streams::default();
         let (name, readers) = streams.register(Purpose::GetStream, None).unwrap();
         let resume = |seen| streams.resume(&name, seen, &mut None).is_some();

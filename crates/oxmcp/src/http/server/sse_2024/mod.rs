@@ -1,5 +1,5 @@
-//! Transport of 2024-11-05 (HTTP with SSE): messages arrive by POST, and all responses go into one stream of events, which the
-//! client has opened with GET.
+//! The 2024-11-05 transport (HTTP with SSE): messages arrive by POST, and all responses go into one event stream, which the client
+//! opens with GET.
 
 mod service;
 mod sessions;

@@ -1,6 +1,6 @@
-//! Service of the transport of 2024-11-05, for any number of sessions.
+//! The service of the 2024-11-05 transport, for any number of sessions.
 //!
-//! Of the checks in `validation`, its requests undergo only those of `Host` and `Origin`: GET and POST have their own rules here.
+//! Of the checks in `validation`, it makes only those of `Host` and `Origin`: its GET and POST have their own rules.
 
 use std::{
     convert::Infallible,
@@ -44,22 +44,22 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The parameter of the query that names the session.
+/// The query parameter that names the session.
 const SESSION_ID: &str = "sessionId";
 
-/// The two endpoints of revision 2024-11-05 (HTTP with SSE), for clients that support only this transport.
+/// The two endpoints of the 2024-11-05 transport (HTTP with SSE), for clients that support only this transport.
 ///
-/// A GET opens a session: it is answered with a stream of events that lasts as long as the session does, and that begins with the
-/// URI to which messages are posted. A POST to that URI is answered with 202, and the response to the message goes into the stream.
-/// Clients of later revisions that fall back to this transport are served in their revision, up to 2025-11-25: later revisions do
-/// not support it.
+/// A GET opens a session. Its response is an event stream that lasts as long as the session, and starts with the URI to post
+/// messages to. A POST to that URI gets 202, and the response to its message goes into the stream. Clients of later revisions that
+/// fall back to this transport are served in their revision, up to 2025-11-25: later revisions do not support it.
 ///
-/// It is a [`tower_service::Service`], which mounts in axum, hyper and everything that supports tower; or it serves an address by
-/// itself. It is a cheap handle: clones are the same service. It ignores paths: by default clients post to the URI of the stream.
+/// It is a [`tower_service::Service`] that you mount in axum, hyper or any other tower framework. Without a framework, call
+/// [`serve`](Self::serve). Cloning is cheap, and all clones are the same service. It ignores paths: by default clients post to the
+/// URI of the stream.
 ///
-/// It answers only requests whose `Host` is a name of this machine, and refuses pages from elsewhere, because any web page in a
-/// browser on this machine can reach its local ports. Programs elsewhere are kept out by the address that the service listens on.
-/// Sessions belong to the [`Principal`] that opened them.
+/// By default it accepts only requests whose `Host` is a loopback name, and rejects cross-origin requests: otherwise any web page
+/// in a browser on this machine could call it. To keep out other machines, listen on a loopback address. Sessions belong to the
+/// [`Principal`] that opened them.
 ///
 /// ```
 /// use oxmcp::{JsonSchema, Server, Tool, http::LegacySse};
@@ -86,7 +86,7 @@ pub struct LegacySse {
 
 pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
 
-/// The settings, which are fixed before the first request.
+/// The settings, which do not change after the first request.
 #[derive(Clone)]
 struct Settings {
     choose: Choose,
@@ -95,15 +95,15 @@ struct Settings {
     policy: Policy,
     limits: Limits,
     messages: String,
-    /// The tokens that the service demands.
+    /// The token authentication that the service requires.
     #[cfg(feature = "auth")]
     protection: Option<Protection>,
 }
 
 impl LegacySse {
-    /// Creates a service whose sessions are served by the [`Server`] that `choose` returns. If it returns `None`, the request is
-    /// answered with 400. `choose` is called once for each session. Most return a clone of one server; `choose` may also look at
-    /// the request to serve another server to each customer.
+    /// Creates a service whose sessions are served by the [`Server`] that `choose` returns. If `choose` returns `None`, the
+    /// response is 400. `choose` is called once for each session. Usually it returns a clone of one server. It can also select a
+    /// server by the request, for example one per customer.
     pub fn new<S: Into<Option<Server>>>(
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
@@ -122,7 +122,7 @@ impl LegacySse {
         }
     }
 
-    /// The service within an endpoint that has other transports, too.
+    /// Creates the service as part of an endpoint that also has other transports.
     pub(in crate::http::server) fn within(
         choose: &Choose,
         policy: &Policy,
@@ -145,7 +145,7 @@ impl LegacySse {
         }
     }
 
-    /// The hosts under which clients may reach the service, in place of the loopback ones. See
+    /// Sets the hosts that requests may name in `Host`, instead of the loopback names. See
     /// [`StreamableHttp::allowed_hosts`](crate::http::StreamableHttp::allowed_hosts).
     #[must_use]
     pub fn allowed_hosts(mut self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -153,7 +153,7 @@ impl LegacySse {
         self
     }
 
-    /// The origins of the web pages that may use the service, in place of those on this machine. See
+    /// Sets the origins whose web pages may call the service, instead of loopback origins. See
     /// [`StreamableHttp::allowed_origins`](crate::http::StreamableHttp::allowed_origins).
     #[must_use]
     pub fn allowed_origins(mut self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -161,14 +161,15 @@ impl LegacySse {
         self
     }
 
-    /// The URI to which clients post their messages, as a path or a URL from outside. By default, the URI of the stream.
+    /// Sets the URI to which clients post messages, as a path or a URL as clients see it. The default is the URI of the stream.
     #[must_use]
     pub fn messages(mut self, uri: impl Into<String>) -> Self {
         self.set().messages = uri.into();
         self
     }
 
-    /// The limits of the service: of bodies and of sessions. The limits within a session are those of the [server](Server::limits).
+    /// Sets the limits of the service, for bodies and sessions. The limits within a session are those of the
+    /// [server](Server::limits).
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.budget.set_limit(limits.http.max_bytes);
@@ -176,10 +177,10 @@ impl LegacySse {
         self
     }
 
-    /// Demands access tokens. See [`StreamableHttp::protect`](crate::http::StreamableHttp::protect).
+    /// Requires access tokens. See [`StreamableHttp::protect`](crate::http::StreamableHttp::protect).
     ///
-    /// Tokens that are bound to a key ([`ProtectedResource::dpop`]) come with proofs for the URL of the resource: clients must open
-    /// the stream at that URL, and post their messages there as well.
+    /// Tokens that are bound to a key ([`ProtectedResource::dpop`]) come with proofs for the URL of the resource, so clients must
+    /// open the stream at that URL and post their messages there.
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
@@ -187,7 +188,7 @@ impl LegacySse {
         self
     }
 
-    /// Demands bearer tokens of your own. See [`StreamableHttp::authenticate`](crate::http::StreamableHttp::authenticate).
+    /// Requires your own bearer tokens. See [`StreamableHttp::authenticate`](crate::http::StreamableHttp::authenticate).
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn authenticate<F, Fut>(mut self, authenticate: F) -> Self
@@ -200,7 +201,7 @@ impl LegacySse {
         self
     }
 
-    /// The service with the protection of the endpoint that it is within.
+    /// Sets the protection of the endpoint that the service is part of.
     #[cfg(feature = "auth")]
     pub(in crate::http::server) fn protected_by(mut self, protection: Option<Protection>) -> Self {
         self.set().protection = protection;
@@ -225,7 +226,7 @@ impl LegacySse {
         Arc::make_mut(&mut self.settings)
     }
 
-    /// Serves an address, under any path, until the returned handle is closed or dropped.
+    /// Listens on an address and serves under any path, until the returned handle is closed or dropped.
     ///
     /// ```no_run
     /// use oxmcp::{Server, http::LegacySse};
@@ -239,8 +240,8 @@ impl LegacySse {
     /// ```
     ///
     /// # Errors
-    /// If it is not possible to listen on the address, or a setting is wrong, or the one server that the service was made
-    /// [from](Self::from) is misconfigured.
+    /// If it cannot listen on the address, a setting is invalid, or the server that the service was made [from](Self::from) is
+    /// misconfigured.
     ///
     /// # Cancel safety
     /// If the future is dropped, nothing is left behind.
@@ -268,12 +269,12 @@ impl LegacySse {
         )?)
     }
 
-    /// Closes the sessions: each ends once nothing is in flight in it, or when [`Limits::drain`] is over, and requests that still run
-    /// are cancelled then. Requests that come meanwhile are served, with `Connection: close` over HTTP/1. It may be called repeatedly
-    /// and concurrently.
+    /// Closes the sessions. Each ends when nothing is in flight in it, or when [`Limits::drain`] is over, which cancels requests
+    /// that are still running. Requests that arrive in the meantime are served, with `Connection: close` over HTTP/1. May be called
+    /// repeatedly and concurrently.
     ///
     /// # Cancel safety
-    /// If the future is dropped, closing goes on.
+    /// If the future is dropped, closing continues.
     pub async fn close(&self) {
         let served = CancellationToken::new();
         served.cancel();
@@ -282,7 +283,8 @@ impl LegacySse {
         let _ = spawn(async move { service.close_once(&served).await }).await;
     }
 
-    /// Closes the service. Sessions that are opened meanwhile end once the connections are `served` that requests come over.
+    /// Closes the service. `served` is cancelled when its connections have ended; sessions that were opened in the meantime end
+    /// then.
     pub(in crate::http::server) async fn close_once(&self, served: &CancellationToken) {
         let drain = self.settings.limits.drain;
         let closed = async {
@@ -294,16 +296,16 @@ impl LegacySse {
         };
         let bound = drain.saturating_add(CLOSE_GRACE);
         if timeout(bound, closed).await.is_err() {
-            tracing::warn!("a service was closed while sessions of it still ran");
+            tracing::warn!("closed an SSE service with sessions still running");
         }
     }
 
-    /// Answers a request, if its token is valid or none is demanded.
+    /// Answers a request, if its token is valid or none is required.
     async fn admit<B>(
         self,
         #[cfg_attr(
             not(feature = "auth"),
-            expect(unused_mut, reason = "a token is put into it")
+            expect(unused_mut, reason = "the principal is stored in it")
         )]
         mut parts: Parts,
         body: B,
@@ -340,7 +342,7 @@ impl LegacySse {
         match parts.method {
             Method::GET if !validation::asks_for_events(&parts.headers) => Err(refuse(
                 StatusCode::NOT_ACCEPTABLE,
-                "this is an MCP endpoint: GET opens a stream of events, for clients with `Accept: text/event-stream`",
+                "this is an MCP endpoint: GET opens an event stream and needs `Accept: text/event-stream`",
             )),
             Method::GET => self.open(parts).await,
             Method::POST => self.post(&parts, body).await,
@@ -348,7 +350,7 @@ impl LegacySse {
         }
     }
 
-    /// Gives a message to its session.
+    /// Passes a message to its session.
     async fn post<B>(&self, parts: &Parts, body: B) -> Result<Response<ResponseBody>, Refused>
     where
         B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static,
@@ -365,7 +367,7 @@ impl LegacySse {
         if message.trim_ascii().is_empty() {
             return Err(refuse(
                 StatusCode::BAD_REQUEST,
-                "there is no message in the body",
+                "missing message: the request body is empty",
             ));
         }
         let principal = parts.extensions.get::<Principal>();
@@ -398,7 +400,7 @@ impl LegacySse {
         self.settings.protection.as_ref()?.stream_deadline(parts)
     }
 
-    /// The session of a message, according to the head of its request.
+    /// Finds the session of a message by the head of its request.
     fn inbox(&self, parts: &Parts) -> Result<(SseInbox, ServerSession), Refused> {
         let id = session_id(parts.uri.query())?;
         let principal = parts.extensions.get::<Principal>();
@@ -413,7 +415,7 @@ impl LegacySse {
         }
         Err(refuse(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the Content-Type must be application/json",
+            "unsupported content type: send `Content-Type: application/json`",
         ))
     }
 
@@ -431,7 +433,7 @@ impl LegacySse {
         let server = chosen.ok_or_else(|| {
             refuse(
                 StatusCode::BAD_REQUEST,
-                "nothing is served here for this request",
+                "no server is configured for this request",
             )
         })?;
         let revisions = &server.features().revisions;
@@ -443,8 +445,7 @@ impl LegacySse {
         let id = new_id().map_err(|error| failed(&error))?;
         let endpoint = endpoint(&self.settings.messages, &id);
         let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));
-        // Handlers get the head of the request that opened the session; their messages come in other requests, all on this
-        // connection.
+        // Handlers get the head of the request that opened the session. Messages come in other requests, all on this connection.
         let caller = Caller {
             is_alone: false,
             trace: None,
@@ -505,7 +506,7 @@ where
 }
 
 impl From<Server> for LegacySse {
-    /// A service for one server.
+    /// Creates a service for one server.
     fn from(server: Server) -> Self {
         server.begin_serving();
         let only = server.clone();
@@ -520,7 +521,7 @@ opaque_debug!(LegacySse, |it| {
     closing: it.sessions.is_closing(),
 });
 
-/// Ends a session once nothing is in flight in it, or after this time.
+/// Ends a session when nothing is in flight in it, or after this time.
 async fn end(session: &ServerSession, drain: Duration) {
     let connection = session.connection();
     if timeout(drain, connection.in_flight().settled())
@@ -532,7 +533,7 @@ async fn end(session: &ServerSession, drain: Duration) {
     let _ = session.close().await;
 }
 
-/// The URI to post to, which contains the session id.
+/// The URI to post to, which contains the session ID.
 fn endpoint(messages: &str, session: &str) -> String {
     let joint = if messages.contains('?') { '&' } else { '?' };
     format!("{messages}{joint}{SESSION_ID}={session}")
@@ -543,7 +544,7 @@ pub(in crate::http::server) fn names_session(query: Option<&str>) -> bool {
     query.is_some_and(|query| session_id(Some(query)).is_ok())
 }
 
-/// The session id in the query of a URI.
+/// The session ID in the query of a URI.
 fn session_id(query: Option<&str>) -> Result<&str, Refused> {
     let mut named = query.unwrap_or_default().split('&').filter_map(|pair| {
         let (name, value) = pair.split_once('=')?;
@@ -553,16 +554,13 @@ fn session_id(query: Option<&str>) -> Result<&str, Refused> {
         (Some(session), None) => Ok(session),
         (None, _) => Err(refuse(
             StatusCode::BAD_REQUEST,
-            "sessionId is missing: post to the URI that the endpoint event of the stream names",
+            "missing `sessionId`: post to the URI from the stream's `endpoint` event",
         )),
-        (Some(_), Some(_)) => Err(refuse(
-            StatusCode::BAD_REQUEST,
-            "sessionId is there more than once",
-        )),
+        (Some(_), Some(_)) => Err(refuse(StatusCode::BAD_REQUEST, "duplicate `sessionId`")),
     }
 }
 
-/// A refusal with a reason that the client can act on.
+/// Rejects a request with a reason that the client can act on.
 fn refuse(status: StatusCode, why: impl Into<String>) -> Refused {
     let mut response = Response::new(ResponseBody::full(why.into()));
     *response.status_mut() = status;
@@ -571,31 +569,31 @@ fn refuse(status: StatusCode, why: impl Into<String>) -> Refused {
     Box::new(response)
 }
 
-/// The refusal if there is no such session, or it belongs to another principal: the response does not tell which.
+/// Rejects a request whose session does not exist or belongs to another principal. The response does not reveal which.
 fn unknown() -> Refused {
     refuse(
         StatusCode::NOT_FOUND,
-        "there is no such session; open a stream with GET for a new one",
+        "session not found; open a new one with GET",
     )
 }
 
-/// The refusal of another HTTP method.
+/// Rejects another HTTP method.
 fn not_allowed() -> Refused {
     let mut refused = refuse(
         StatusCode::METHOD_NOT_ALLOWED,
-        "GET opens a stream of events, and POST sends a message to its session",
+        "HTTP method is not allowed: GET opens an event stream, and POST sends a message to its session",
     );
     let allowed = HeaderValue::from_static("GET, POST");
     refused.headers_mut().insert(header::ALLOW, allowed);
     refused
 }
 
-/// The refusal after a failure of the server, whose details are only logged.
+/// Rejects a request after an internal error, whose details are only logged.
 fn failed(error: &Error) -> Refused {
-    tracing::error!(%error, "no session can be opened");
+    tracing::error!(%error, "failed to serve an SSE request");
     refuse(
         StatusCode::INTERNAL_SERVER_ERROR,
-        "the server failed; its log says how",
+        "internal server error; see the server's log",
     )
 }
 
@@ -604,7 +602,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d5_the_session_is_named_in_the_query() {
+    fn session_id_is_in_the_query() {
         assert_eq!(endpoint("", "7"), "?sessionId=7");
         assert_eq!(endpoint("/messages", "7"), "/messages?sessionId=7");
         assert_eq!(endpoint("/m?key=1", "7"), "/m?key=1&sessionId=7");
@@ -614,8 +612,9 @@ mod tests {
         assert_eq!(session_id(Some("sessionId=")).unwrap(), "");
     }
 
+    // Attack: input that two readers read differently.
     #[test]
-    fn attack_16_a_session_is_named_once() {
+    fn duplicate_session_id_is_refused() {
         let wrong = [None, Some(""), Some("sessionId"), Some("sessionid=7")];
         let twice = [
             Some("sessionId=7&sessionId=8"),

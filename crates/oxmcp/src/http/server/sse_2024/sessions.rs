@@ -1,4 +1,4 @@
-//! Registry of the sessions of a service, by id.
+//! The registry of a service's sessions, by ID.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// The sessions of a service, by id.
+/// The sessions of a service, by ID.
 #[derive(Default)]
 pub(in crate::http::server) struct Sessions {
     open: RwLock<HashMap<Box<str>, OpenSession>>,
@@ -46,7 +46,7 @@ impl Sessions {
     /// Acquires a permit for one more session.
     ///
     /// # Errors
-    /// If the quota is exceeded. All sessions have their stream open, so none is evicted.
+    /// If the quota is exceeded. All sessions have an open stream, so none is evicted.
     pub(super) fn acquire(
         &self,
         principal: Option<&Principal>,
@@ -68,14 +68,13 @@ impl Sessions {
         let (sessions, id) = (Arc::clone(self), id.to_owned());
         spawn(async move {
             if let Err(error) = session.wait().await {
-                tracing::debug!(%error, "a session over SSE broke");
+                tracing::debug!(%error, "SSE session failed");
             }
             sessions.open.write().remove(&*id);
         });
     }
 
-    /// The inbox for messages of a session, and the session. `None` for a principal to which it does not belong, as if it did not
-    /// exist.
+    /// The inbox for messages of a session, and the session. `None` if it does not exist or belongs to another principal.
     pub(super) fn find(
         &self,
         id: &str,
@@ -106,7 +105,7 @@ impl Sessions {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Records that the service closes, and returns the sessions that are open.
+    /// Records that the service is closing, and returns the open sessions.
     pub(super) fn close(&self) -> Vec<ServerSession> {
         self.closing.store(true, Ordering::Release);
         let open = self.open.read();

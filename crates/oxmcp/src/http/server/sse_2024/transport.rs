@@ -1,4 +1,4 @@
-//! Transport of one session: an inbox for posted messages, and a stream of events to the client.
+//! The transport of one session: an inbox for posted messages, and an event stream to the client.
 
 use std::{
     fmt,
@@ -35,21 +35,21 @@ use crate::{
     },
 };
 
-/// The number of messages that may wait in each direction. When it is reached, the next sender waits.
+/// The number of messages that may wait in each direction. Beyond it, senders wait.
 const CAPACITY: usize = 1;
 
-/// One session of the transport of revision 2024-11-05 (HTTP with SSE), for programs that route requests themselves; other programs
-/// use [`LegacySse`](super::LegacySse).
+/// One session of the 2024-11-05 transport (HTTP with SSE), for programs that route requests themselves. Other programs use
+/// [`LegacySse`](super::LegacySse).
 ///
-/// Messages of the server go into the stream of events that answers the client's GET; messages of the client arrive by POST, and
-/// are given to the [`SseInbox`]. The session ends when the client closes the stream, and closing the session ends the stream. The
-/// transport connects only once.
+/// Messages of the server go into the event stream that answers the client's GET. Messages of the client arrive by POST: pass them
+/// to the [`SseInbox`]. The session ends when the client closes the stream, and closing the session ends the stream. The transport
+/// connects only once.
 ///
 /// ```
 /// use oxmcp::{Server, http::SseTransport};
 ///
 /// # async fn example(server: Server) -> oxmcp::Result<()> {
-/// // A client has asked for a stream. It will post its messages to this URI, which names the session.
+/// // A client has requested a stream. It will post its messages to this URI, which names the session.
 /// let (transport, inbox, response) = SseTransport::open("/messages?sessionId=7");
 /// let session = server.connect(transport).await?;
 /// // Answer the GET with `response`. For each POST whose URI names the session, answer 202 once this returns:
@@ -62,17 +62,17 @@ const CAPACITY: usize = 1;
 pub struct SseTransport(Option<(SseReader, SseWriter)>);
 
 impl SseTransport {
-    /// Opens a session whose client is told to post its messages to `endpoint`, a URI that may be relative to that of the stream.
-    /// Everyone who knows the URI can post: it must contain a part that is impossible to guess, and requests to it must be checked
-    /// like all others.
+    /// Opens a session whose client posts its messages to `endpoint`, a URI that may be relative to that of the stream. Anyone who
+    /// knows the URI can post, so it must contain a part that is impossible to guess, and requests to it must be checked like all
+    /// others.
     ///
-    /// Returns the transport to connect to a server, the inbox for the messages that the client posts, and the response to its GET.
+    /// Returns the transport to connect to a server, the inbox for posted messages, and the response to the GET.
     #[must_use]
     pub fn open(endpoint: &str) -> (Self, SseInbox, Response<ResponseBody>) {
         Self::open_in(endpoint, None)
     }
 
-    /// Opens a session like [`open`](Self::open), whose pending events count in a budget.
+    /// Opens a session like [`open`](Self::open), with pending events that count against a budget.
     pub(super) fn open_in(
         endpoint: &str,
         budget: Option<&Arc<Budget>>,
@@ -116,7 +116,7 @@ impl Transport for SseTransport {
 
     async fn connect(&mut self, limits: &Limits) -> Result<(SseReader, SseWriter)> {
         let (mut reader, writer) = self.0.take().ok_or_else(|| {
-            Error::misuse("this session was connected before: open one for each stream")
+            Error::misuse("SSE session was already connected: open a new session for each stream")
         })?;
         reader.max_message_bytes = limits.max_message_bytes;
         Ok((reader, writer))
@@ -140,8 +140,7 @@ impl fmt::Debug for SseTransport {
     }
 }
 
-/// Takes the messages that the client of one session posts; made by [`SseTransport::open`]. When the last clone is dropped, no more
-/// messages can come, and the session ends.
+/// The inbox for the messages that a session's client posts, from [`SseTransport::open`]. Dropping the last clone ends the session.
 #[derive(Clone)]
 pub struct SseInbox(mpsc::Sender<Post>);
 
@@ -149,19 +148,19 @@ pub struct SseInbox(mpsc::Sender<Post>);
 type Post = (Bytes, Option<Principal>);
 
 impl SseInbox {
-    /// Gives a message to the session, and waits until there is room for it. The POST that carried it is then answered with 202;
-    /// the response to the message goes into the stream.
+    /// Passes a message to the session, and waits until the session can accept it. Then answer the POST with 202; the response to
+    /// the message goes into the stream.
     ///
     /// # Errors
-    /// If the session has ended: the POST must be answered with 404.
+    /// If the session has ended. Answer the POST with 404.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it returns, the message is not given to the session.
+    /// If the future is dropped before it returns, the session does not receive the message.
     pub async fn post(&self, message: impl Into<Bytes> + Send) -> Result<()> {
         self.post_from(message.into(), None).await
     }
 
-    /// Posts a message of a known sender, who is the caller of its request.
+    /// Posts a message from a known sender, the caller of its request.
     pub(super) async fn post_from(&self, message: Bytes, sender: Option<Principal>) -> Result<()> {
         let posted = self.0.send((message, sender)).await;
         posted.map_err(|_| Error::closed("the session has ended"))
@@ -188,7 +187,7 @@ pub struct SseReader {
 impl ReadHalf for SseReader {
     async fn read(&mut self) -> Result<Option<Frame<'_>>> {
         let post = select! {
-            // Messages that were posted before the client disconnected are still read, as at the end of a pipe.
+            // Messages posted before the client disconnected are still read, as at the end of a pipe.
             biased;
             post = self.posts.recv() => post,
             () = self.disconnected.cancelled() => None,
@@ -214,19 +213,19 @@ opaque_debug!(SseReader, |it| { disconnected: it.disconnected.is_cancelled() });
 
 /// Writes to the stream of an [`SseTransport`].
 pub struct SseWriter {
-    /// `None` once the writer was closed.
+    /// `None` after the writer was closed.
     events: Option<mpsc::Sender<Bytes>>,
-    /// The budget in which events count that the client has not taken, if there is one.
+    /// The budget for events that the client has not read yet, if any.
     budget: Option<Arc<Budget>>,
 }
 
 impl WriteHalf for SseWriter {
     async fn write(&mut self, messages: Messages<'_>) -> Result<()> {
-        let closed = || Error::closed("the client has closed its stream of events");
+        let closed = || Error::closed("the client closed its event stream");
         let Some(writer) = &self.events else {
             return Err(closed());
         };
-        // The driver keeps the messages for as long as this waits.
+        // The driver keeps the messages while this waits.
         let length = messages.as_lines().len();
         let _waiting = self.budget.as_ref().map(|it| it.charge(length));
         let mut events = Vec::new();
@@ -237,7 +236,7 @@ impl WriteHalf for SseWriter {
             Some(budget) => budget.charge(events.len()).with(events),
             None => events.into(),
         };
-        // While the client does not read, this waits, and the session takes no more messages from the client.
+        // While the client does not read, this waits, and the session receives no more messages from the client.
         writer.send(events).await.map_err(|_| closed())
     }
 
@@ -273,7 +272,7 @@ fn write_event(out: &mut Vec<u8>, name: &str, data: &[u8]) {
 /// The events of a stream, and their sender.
 struct SentEvents {
     sender: WeakSender<Bytes>,
-    /// Whether the client has taken any event.
+    /// Whether the client has read any event.
     is_begun: bool,
     events: BoxStream<'static, Bytes>,
 }
@@ -293,7 +292,7 @@ impl EventSource for SentEvents {
     }
 
     fn has_data(&self) -> bool {
-        // The end of a session that has ended is still to be taken.
+        // If the sender is gone, the client has yet to read the end of the stream.
         let sender = self.sender.upgrade();
         !self.is_begun || sender.is_none_or(|sender| sender.capacity() < CAPACITY)
     }
@@ -332,7 +331,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_its_client_has_not_taken_counts_in_the_budget() {
+    async fn unread_messages_count_toward_the_budget() {
         let budget = Budget::new(1 << 20);
         let (mut transport, _inbox, response) = SseTransport::open_in("/messages", Some(&budget));
         let (_reader, mut writer) = transport.connect(&Limits::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the budget of an endpoint: data that is kept for clients of sessions counts for as long as it is kept.
+//! Tests of an endpoint's budget: data that is kept for clients of sessions counts as long as it is kept.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ fn used(endpoint: &StreamableHttp) -> usize {
     endpoint.state.budget.used()
 }
 
-/// Opens a session, and returns its id.
+/// Opens a session, and returns its ID.
 async fn open(endpoint: &StreamableHttp) -> String {
     let opened = send(endpoint, builder("POST"), &initialize()).await;
     assert_eq!(opened.status(), StatusCode::OK);
@@ -43,7 +43,7 @@ async fn open(endpoint: &StreamableHttp) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_says_of_itself_counts_while_its_session_is_open() {
+async fn client_metadata_counts_while_its_session_is_open() {
     let endpoint = StreamableHttp::from(files());
     let id = open(&endpoint).await;
     assert!(used(&endpoint) >= LONG, "{}", used(&endpoint));
@@ -54,7 +54,7 @@ async fn what_a_client_says_of_itself_counts_while_its_session_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_whose_words_have_no_room_any_more_opens_no_session() {
+async fn client_metadata_beyond_budget_opens_no_session() {
     let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let layer = middleware::from_fn({
         let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
@@ -67,7 +67,7 @@ async fn a_client_whose_words_have_no_room_any_more_opens_no_session() {
             }
         }
     });
-    // There is room for the body and for the client's text, but not together with the charge that is added meanwhile.
+    // The body and the client's text fit, but not together with the charge that is added in the meantime.
     let limits = Limits::default().http(|http| http.max_bytes(LONG * 3));
     let server = files().layer(layer);
     let endpoint = StreamableHttp::from(server.clone()).limits(limits);
@@ -87,7 +87,7 @@ async fn a_client_whose_words_have_no_room_any_more_opens_no_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_has_no_room_is_refused_and_opens_no_session() {
+async fn initialize_response_beyond_budget_opens_no_session() {
     let limits = Limits::default().http(|http| http.max_bytes(LONG * 3));
     let long = || "x".repeat(LONG * 4);
     let server = files().instructions(long());
@@ -111,7 +111,7 @@ async fn an_answer_that_has_no_room_is_refused_and_opens_no_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_head_of_a_subscription_counts_for_as_long_as_it_lasts() {
+async fn subscription_head_counts_while_it_is_open() {
     let endpoint = StreamableHttp::from(files());
     let id = open(&endpoint).await;
     let before = used(&endpoint);

@@ -1,4 +1,4 @@
-//! Tests of endpoints without streams, without sessions, and with ids or routes of the user's own.
+//! Tests of endpoints without streams, without sessions, and with the user's own IDs or routes.
 
 use std::sync::{
     Arc,
@@ -102,7 +102,7 @@ fn text(answer: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// Opens a session, and returns its id.
+/// Opens a session, and returns its ID.
 async fn open(endpoint: &StreamableHttp) -> String {
     let opened = send(endpoint, builder("POST"), &initialize("2025-11-25")).await;
     assert_eq!(opened.status(), StatusCode::OK);
@@ -113,7 +113,7 @@ async fn open(endpoint: &StreamableHttp) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_without_streams_answers_with_json_alone() {
+async fn endpoint_without_streams_answers_only_with_json() {
     let endpoint = StreamableHttp::from(server()).json_only();
     let (builder_of_call, steps) = modern("tools/call", json!({"name": "steps", "arguments": {}}));
     let answer = message(send(&endpoint, builder_of_call, &steps).await).await;
@@ -144,7 +144,7 @@ async fn an_endpoint_without_streams_answers_with_json_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endpoint_without_sessions_serves_legacy_requests_by_themselves() {
+async fn stateless_endpoint_serves_legacy_requests() {
     let endpoint = StreamableHttp::from(server()).stateless();
     let opened = send(&endpoint, builder("POST"), &initialize("2025-06-18")).await;
     assert!(!opened.headers().contains_key("mcp-session-id"));
@@ -193,7 +193,7 @@ async fn an_endpoint_without_sessions_serves_legacy_requests_by_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_have_ids_of_ones_own() {
+async fn session_ids_are_customizable() {
     let count = Arc::<AtomicUsize>::default();
     let next = Arc::clone(&count);
     let endpoint = StreamableHttp::from(server()).session_ids(move |parts| {
@@ -206,7 +206,7 @@ async fn sessions_have_ids_of_ones_own() {
     let named = builder("POST").header("mcp-session-id", "eu.0");
     let answer = message(send(&endpoint, named, &call("asks")).await).await;
     assert_eq!(text(&answer), "true");
-    // The same id again, and invalid ids.
+    // The same ID again, and invalid IDs.
     count.store(0, Ordering::Relaxed);
     for node in ["eu", "e u", &"x".repeat(200)] {
         let refused = send(&endpoint, opening(node), &initialize("2025-11-25")).await;
@@ -225,7 +225,7 @@ async fn sessions_have_ids_of_ones_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_routed_by_hand() {
+async fn sessions_can_be_routed_manually() {
     let endpoint = StreamableHttp::from(server());
     let (one, two) = (endpoint.session("one"), endpoint.session("two"));
     for session in [&one, &two] {

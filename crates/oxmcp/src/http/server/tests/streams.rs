@@ -117,7 +117,7 @@ async fn frame(body: &mut ResponseBody) -> Option<Bytes> {
     Some(frame.unwrap().into_data().unwrap())
 }
 
-/// Reads the long notification. Returns its id.
+/// Reads the long notification. Returns its ID.
 async fn read_long(body: &mut ResponseBody) -> String {
     let first = frame(body).await.unwrap();
     let mut read = first.len();
@@ -127,7 +127,7 @@ async fn read_long(body: &mut ResponseBody) -> String {
     id_in(&first)
 }
 
-/// The id of the event in a frame.
+/// The ID of the event in a frame.
 fn id_in(frame: &Bytes) -> String {
     let text = str::from_utf8(frame).unwrap();
     let id = text.lines().find_map(|line| line.strip_prefix("id: "));
@@ -135,7 +135,7 @@ fn id_in(frame: &Bytes) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_has_comments() {
+async fn silent_stream_sends_comments() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut body = watching.listen(None).await;
     frame(&mut body).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_silent_stream_has_comments() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_there_already_comes_with_the_head_of_a_stream() {
+async fn available_events_arrive_with_the_stream_head() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut called = watching.call().await;
     assert!(called.frame().now_or_never().is_some());
@@ -153,7 +153,7 @@ async fn what_is_there_already_comes_with_the_head_of_a_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_takes_nothing_in_some_silences_is_given_up_and_not_before() {
+async fn stalled_reader_is_dropped_only_after_several_intervals() {
     for (waits, is_there) in [(50, true), (100, false)] {
         let watching = Watching::open(MemoryEventStore::new()).await;
         let mut body = watching.listen(None).await;
@@ -165,7 +165,7 @@ async fn a_reader_that_takes_nothing_in_some_silences_is_given_up_and_not_before
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_takes_something_in_each_silence_is_not_given_up() {
+async fn reader_progressing_each_interval_is_not_dropped() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut body = watching.listen(None).await;
     frame(&mut body).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_reader_that_takes_something_in_each_silence_is_not_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_silences_of_a_reader_are_not_those_of_the_next() {
+async fn stall_intervals_are_not_inherited_by_next_reader() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut first = watching.listen(None).await;
     let seen = id_in(&frame(&mut first).await.unwrap());
@@ -191,7 +191,7 @@ async fn the_silences_of_a_reader_are_not_those_of_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_unread_does_not_outlive_its_session_for_long() {
+async fn unread_events_are_freed_soon_after_session() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut body = watching.listen(None).await;
     frame(&mut body).await.unwrap();
@@ -207,7 +207,7 @@ async fn what_is_unread_does_not_outlive_its_session_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_shows_at_once_that_it_has_begun() {
+async fn stream_start_is_visible_at_once() {
     // This revision has no events without data.
     let watching = Watching::open_in("2025-06-18", MemoryEventStore::new()).await;
     let mut body = watching.listen(None).await;
@@ -216,7 +216,7 @@ async fn a_stream_shows_at_once_that_it_has_begun() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_resumed_goes_on_with_what_was_missed() {
+async fn resumed_stream_continues_with_missed_events() {
     for revision in ["2025-06-18", "2025-11-25"] {
         let watching = Watching::open_in(revision, MemoryEventStore::new()).await;
         let mut body = watching.listen(None).await;
@@ -245,7 +245,7 @@ async fn a_stream_that_is_resumed_goes_on_with_what_was_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_have_no_ids_once_their_store_has_lost_some() {
+async fn events_have_no_ids_after_store_loss() {
     for kept in [0, 1] {
         let store = Arc::new(MemoryEventStore::new());
         let watching = Watching::open(Arc::clone(&store)).await;
@@ -263,7 +263,7 @@ async fn events_have_no_ids_once_their_store_has_lost_some() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_reader_was_given_up_is_idle() {
+async fn session_with_dropped_reader_is_idle() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let _body = watching.listen(None).await;
     watching.update().await;
@@ -273,7 +273,7 @@ async fn a_session_whose_reader_was_given_up_is_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_stream_ends_with_is_not_held_for_a_reader_that_does_not_take_it() {
+async fn final_event_is_not_held_for_stalled_reader() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let before = watching.held();
     let _body = watching.call().await;
@@ -284,7 +284,7 @@ async fn what_a_stream_ends_with_is_not_held_for_a_reader_that_does_not_take_it(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_takes_nothing_more_is_given_up_though_another_has_its_place() {
+async fn replaced_stalled_reader_is_dropped_too() {
     let watching = Watching::open(MemoryEventStore::new()).await;
     let mut silent = watching.listen(None).await;
     let seen = id_in(&frame(&mut silent).await.unwrap());
@@ -303,7 +303,7 @@ struct Lossy {
     store: Arc<MemoryEventStore>,
     asked: Arc<AtomicUsize>,
     fails: bool,
-    /// The text whose events the store refuses; none if it is empty.
+    /// The store refuses events with this text. If it is empty, it refuses none.
     refused: &'static str,
 }
 
@@ -359,7 +359,7 @@ impl EventStore for Lossy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_is_sent_nothing_after_a_gap() {
+async fn reader_receives_nothing_after_a_gap() {
     for fails in [false, true] {
         let asked = Arc::new(AtomicUsize::new(0));
         let watching = Watching::open(Lossy {
@@ -376,13 +376,13 @@ async fn a_reader_is_sent_nothing_after_a_gap() {
         sleep(SECOND).await;
         assert_eq!(asked.load(Ordering::Relaxed), 2);
         watching.update().await;
-        // The stream ends, and its client reconnects, and is then told of the gap.
+        // The stream ends, and the client learns of the gap when it reconnects.
         assert!(frame(&mut again).await.is_none());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_store_knows_that_a_stream_has_ended() {
+async fn store_records_the_end_of_a_stream() {
     // Also if the store does not keep the response.
     for refused in ["", r#""result""#] {
         has_ended(refused).await;

@@ -1,5 +1,5 @@
-//! Hosts and origins that may use an endpoint. A page in a browser can make requests to every address that its user can reach,
-//! through a host name of its own that resolves to this machine: `Host` and `Origin` reveal such requests.
+//! The hosts and origins that may use an endpoint. A web page can send requests to every address that its user's machine can reach,
+//! even through its own host name that resolves to this machine (DNS rebinding). `Host` and `Origin` reveal such requests.
 
 use std::{
     borrow::Cow,
@@ -19,20 +19,19 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The hosts and origins that may use an endpoint. By default those of this machine: the endpoint is reachable under no other name,
-/// and pages from elsewhere may not use it.
+/// The hosts and origins that may use an endpoint. By default only loopback ones.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::server) struct Policy {
     hosts: Allowed<Authority<'static>>,
     origins: Allowed<PageOrigin>,
-    /// The first entry that cannot be parsed.
+    /// The error of the first entry that cannot be parsed.
     problem: Option<String>,
-    /// Whether a refused host was logged: one warning is enough to see which name is missing, and any client can cause more.
+    /// Whether a rejected host was logged. One warning is enough to see which name is missing, and any client can cause more.
     has_warned: Arc<AtomicBool>,
 }
 
 impl Policy {
-    /// Replaces the hosts under which the endpoint is reachable: each `name` or `name:port`, or `*` for any.
+    /// Replaces the allowed hosts: each `name` or `name:port`, or `*` for any.
     pub(in crate::http::server) fn allow_hosts(
         &mut self,
         hosts: impl IntoIterator<Item = impl Into<String>>,
@@ -42,12 +41,12 @@ impl Policy {
         });
         self.hosts = self.allowed(
             hosts,
-            "a host, like \"example.com\", \"example.com:8080\", \"[::1]\", or \"*\" for any",
+            "host: expected a form such as `example.com`, `example.com:8080`, `[::1]` or `*`",
         );
     }
 
-    /// Replaces the origins whose pages may use the endpoint: each `scheme://host` or `scheme://host:port`, or `*` for any. Pages
-    /// of the endpoint's own host always may, unless any host is allowed.
+    /// Replaces the allowed origins: each `scheme://host` or `scheme://host:port`, or `*` for any. Same-origin requests are always
+    /// allowed, unless any host is.
     pub(in crate::http::server) fn allow_origins(
         &mut self,
         origins: impl IntoIterator<Item = impl Into<String>>,
@@ -55,12 +54,12 @@ impl Policy {
         let origins = list(origins, PageOrigin::parse);
         self.origins = self.allowed(
             origins,
-            "an origin, like \"https://example.com\" or \"http://localhost:3000\", or \"*\" for any",
+            "origin: expected a form such as `https://example.com`, `http://localhost:3000` or `*`",
         );
     }
 
-    /// Whether this origin was listed by name, so that its pages may read responses. Origins that are allowed for another reason,
-    /// by `*`, as those of this machine or as that of the host itself, are not listed.
+    /// Whether this origin was listed by name, so that its pages may read responses. Origins that are allowed for other reasons
+    /// (`*`, loopback, same origin) are not listed.
     pub(in crate::http::server) fn lists_origin(&self, origin: &str) -> bool {
         matches!(&self.origins, Allowed::Listed(listed)
             if PageOrigin::parse(origin).is_some_and(|origin| listed.contains(&origin)))
@@ -69,7 +68,7 @@ impl Policy {
     /// Checks the entries of both lists.
     ///
     /// # Errors
-    /// If an entry cannot be parsed. Then no request may be admitted, because the intended entries are unknown.
+    /// If an entry cannot be parsed. Then no request is accepted, because the intended entries are unknown.
     pub(in crate::http::server) fn check(&self) -> Result<()> {
         match &self.problem {
             Some(problem) => Err(Error::misuse(problem.clone())),
@@ -77,10 +76,10 @@ impl Policy {
         }
     }
 
-    /// Records an entry that cannot be parsed as the problem, and then allows nothing.
+    /// Returns the parsed list. If an entry could not be parsed, records the problem and allows nothing.
     fn allowed<T>(&mut self, listed: Result<Allowed<T>, String>, wanted: &str) -> Allowed<T> {
         listed.unwrap_or_else(|entry| {
-            let problem = format!("{entry:?} is not {wanted}");
+            let problem = format!("cannot parse {entry:?} as an allowed {wanted}");
             self.problem.get_or_insert(problem);
             Allowed::Listed(Vec::new())
         })
@@ -111,12 +110,12 @@ pub(super) fn host(policy: &Policy, parts: &Parts) -> Checked {
     }
     let host = host.escape_debug();
     if !policy.has_warned.swap(true, Ordering::Relaxed) {
-        tracing::warn!(%host, "a request with this `Host` is refused: the name is allowed by `allowed_hosts`");
+        tracing::warn!(%host, "rejected a request because its `Host` is not in `allowed_hosts`");
     }
-    Err(format!(
-        "the endpoint is not reached by the name {host}, which `Host` has; whoever runs it can allow it with `allowed_hosts`"
+    Err(
+        format!("host `{host}` is not allowed: the server's `allowed_hosts` must include it")
+            .into(),
     )
-    .into())
 }
 
 /// [`Check::Origin`](super::check::Check::Origin). Only browsers send the header.
@@ -136,10 +135,7 @@ pub(super) fn origin(policy: &Policy, parts: &Parts) -> Checked {
     if is_allowed {
         return Ok(());
     }
-    Err(
-        "pages of this `Origin` may not talk to the endpoint; whoever runs it can allow them"
-            .into(),
-    )
+    Err("this origin is not allowed: the server's `allowed_origins` must include it".into())
 }
 
 /// The host that the request names: in `Host`, or over HTTP/2 in `:authority`.
@@ -148,15 +144,16 @@ fn named_host(parts: &Parts) -> Result<&str, Failure> {
     let target = parts.uri.authority().map(http::uri::Authority::as_str);
     match (header, target) {
         (Some(header), Some(target)) if !header.eq_ignore_ascii_case(target) => {
-            Err("`Host` and the URL of the request name different hosts".into())
+            Err("`Host` and the request URL name different hosts".into())
         }
         (Some(host), _) | (None, Some(host)) => Ok(host),
-        (None, None) => Err("the request must name its host in `Host`".into()),
+        (None, None) => Err("missing header `Host`".into()),
     }
 }
 
 fn parsed(host: &str) -> Result<Authority<'_>, Failure> {
-    Authority::parse(host).ok_or_else(|| "`Host` names no host".into())
+    Authority::parse(host)
+        .ok_or_else(|| "invalid header `Host`: expected `host` or `host:port`".into())
 }
 
 /// A host with or without a port, as in `Host`.

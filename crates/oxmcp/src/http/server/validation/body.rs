@@ -1,4 +1,4 @@
-//! Body of a request, read within its limits.
+//! The body of a request, read within limits.
 
 use std::{error::Error as StdError, future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 
@@ -17,14 +17,14 @@ use crate::{
     },
 };
 
-/// The time within which a client must send its request: none needs a minute for 4 MiB.
+/// The time within which a client must send its request. No client needs a minute for 4 MiB.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The number of bytes that are read of the rest of a refused body, and the time limit for that: clients send files that are
-/// several times too long, and longer ones deserve no more effort. None of the bytes are kept.
+/// How much of the rest of a rejected body is read and thrown away, in bytes and in time. This covers clients that send files
+/// several times the limit; longer ones are not worth the effort.
 const MAX_DISCARDED: usize = 64 << 20;
 const MAX_DISCARDING: Duration = Duration::from_secs(10);
 
-/// Reads the body of a request, which counts in the budget while it is read and for as long as the returned charge is held.
+/// Reads the body of a request. It counts against the budget while it is read, and as long as the returned charge is held.
 ///
 /// # Errors
 /// The response that refuses the request.
@@ -48,19 +48,19 @@ where
         Some(Err(ReadError::TooLong)) => Err(Refusal::too_long(limit).into()),
         Some(Err(ReadError::Exhausted)) => Err(response::exhausted(None)),
         Some(Err(ReadError::Broken(error))) => {
-            tracing::debug!(%error, "the body of a request broke off");
-            let why = Error::invalid_request("the body broke off");
+            tracing::debug!(%error, "failed to read a request body");
+            let why = Error::invalid_request("failed to read the request body: it ended early");
             refuse(StatusCode::BAD_REQUEST, &why)
         }
         None => {
-            let why = Error::timeout("the body took longer than a minute to arrive");
+            let why = Error::timeout("request timed out: the body did not arrive within a minute");
             refuse(StatusCode::REQUEST_TIMEOUT, &why)
         }
     }
 }
 
-/// Reads the rest of the body of a refused request, within limits, and drops it. Otherwise the connection would be closed with
-/// unread bytes of the body, and reset: the client might never see the response.
+/// Reads the rest of a rejected request's body, within limits, and drops it. Otherwise the connection would be closed with unread
+/// bytes and reset, and the client might never see the response.
 ///
 /// See [RFC 9112, 9.6](https://www.rfc-editor.org/rfc/rfc9112#section-9.6-9).
 fn discard<B>(mut body: Pin<Box<B>>)
@@ -82,12 +82,12 @@ where
     });
 }
 
-/// Discards the body of a request whose head is refused already.
+/// Discards the body of a request whose head has been rejected.
 pub(in crate::http::server) fn discard_body<B>(parts: &Parts, body: B)
 where
     B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
 {
-    // A client that sends `Expect` sends the body only when it is asked to; over HTTP/2 a stream ends by itself.
+    // A client that sends `Expect` sends the body only when asked to. Over HTTP/2 the stream ends by itself.
     let is_sent = !parts.headers.contains_key(header::EXPECT) && parts.version < Version::HTTP_2;
     if is_sent && !body.is_end_stream() {
         discard(Box::pin(body));
@@ -99,12 +99,12 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 /// The reason why a body was not read.
 enum ReadError {
     TooLong,
-    /// The budget has no room for the body.
+    /// The body does not fit into the budget.
     Exhausted,
     Broken(BoxError),
 }
 
-/// Reads a whole body. Most arrive in one piece, which is not copied.
+/// Reads a whole body. Most bodies arrive in one piece, which is not copied.
 async fn collect<B>(
     mut body: Pin<&mut B>,
     limit: usize,
@@ -162,7 +162,7 @@ mod tests {
 
     const PART: usize = 1 << 20;
 
-    /// A body that does not end. It counts the parts that were taken.
+    /// A body that never ends. It counts the parts that were read.
     struct Endless {
         taken: Arc<AtomicUsize>,
         is_silent: bool,
@@ -193,7 +193,7 @@ mod tests {
                 self.taken.fetch_add(1, Ordering::Relaxed);
                 return Poll::Pending;
             }
-            // Lets other tasks run, too.
+            // Yields to other tasks.
             self.is_next = !self.is_next;
             if self.is_next {
                 cx.waker().wake_by_ref();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_rest_of_a_refused_body_is_read_within_bounds() {
+    async fn rest_of_refused_body_is_read_within_bounds() {
         let (body, taken) = Endless::new(false);
         discard(Box::pin(body));
         for _ in 0..1_000 {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_a_client_sends_without_being_asked_is_discarded() {
+    async fn only_unsolicited_body_is_discarded() {
         for (version, expects, is_read) in [
             (Version::HTTP_11, false, true),
             (Version::HTTP_11, true, false),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_may_be_as_long_as_the_limit_however_it_is_cut() {
+    async fn body_may_be_as_long_as_the_limit() {
         let budget = Budget::new(usize::MAX);
         for parts in [vec!["123456"], vec!["123", "456"], vec!["1", "2345", "6"]] {
             let body = || Parts(parts.iter().map(|part| Bytes::from(*part)).collect());

@@ -1,4 +1,4 @@
-//! Checks of a request, in the order in which they are made, with the status and error code of each.
+//! The checks of a request, in order, with the status and error code of each.
 
 use http::StatusCode;
 use oxmcp_protocol::{ErrorCode, ErrorObject};
@@ -9,9 +9,9 @@ use crate::error::Error;
 /// A check of a request. [`run`](super::run) makes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::http::server) enum Check {
-    /// `Host` is one of the hosts under which the endpoint is reachable.
+    /// `Host` is allowed.
     Host,
-    /// `Origin`, which browsers send, is one of the allowed origins.
+    /// `Origin`, which browsers send, is allowed.
     Origin,
     /// The HTTP method is POST, or for sessions GET or DELETE.
     HttpMethod,
@@ -25,7 +25,7 @@ pub(in crate::http::server) enum Check {
     Json,
     /// The body is a message that clients of its revision send.
     Shape,
-    /// No header by which messages are routed is repeated.
+    /// Headers that route messages are not repeated.
     RepeatedHeader,
     /// The params are unambiguous.
     AmbiguousParams,
@@ -117,7 +117,7 @@ impl Failure {
 
     /// The failure of a body with more than `limit` bytes.
     pub(super) fn too_long(limit: usize) -> Self {
-        format!("the body is longer than {limit} bytes, which is the limit").into()
+        format!("request body exceeds the limit of {limit} bytes").into()
     }
 }
 

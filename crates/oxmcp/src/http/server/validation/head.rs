@@ -1,4 +1,4 @@
-//! Head of a request: its headers and media types, and the checks of it that need no body.
+//! The head of a request: its headers and media types, and the checks that do not need the body.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) fn http_method(parts: &Parts) -> Checked {
     if matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
         return Ok(());
     }
-    let message = format!("the endpoint has no {}; it has {ALLOW}", parts.method);
+    let message = format!("HTTP method {} is not allowed; use {ALLOW}", parts.method);
     Err(Failure::from(message).with_allow(ALLOW))
 }
 
@@ -28,18 +28,18 @@ pub(super) fn content_type(parts: &Parts) -> Checked {
     if parts.method != Method::POST || is_json(&parts.headers) {
         return Ok(());
     }
-    Err("messages are sent with `Content-Type: application/json`".into())
+    Err("unsupported content type: send `Content-Type: application/json`".into())
 }
 
-/// [`Check::Accept`](super::check::Check::Accept). Any response can have either type, so the client must accept both.
+/// [`Check::Accept`](super::check::Check::Accept). Any response can be of either type, so the client must accept both.
 pub(super) fn accept(parts: &Parts) -> Checked {
     let events = || accepts(&parts.headers, "text", "event-stream");
     match parts.method {
         Method::POST if !accepts_both(&parts.headers) => Err(
-            "a client that sends messages must take both: `Accept: application/json, text/event-stream`".into(),
+            "client must accept JSON and event streams: send `Accept: application/json, text/event-stream`".into(),
         ),
         Method::GET if !events() => {
-            Err("a client that listens must take events: `Accept: text/event-stream`".into())
+            Err("client must accept event streams: send `Accept: text/event-stream`".into())
         }
         _ => Ok(()),
     }
@@ -58,8 +58,8 @@ pub(super) fn body_length(limit: usize, parts: &Parts) -> Checked {
     Ok(())
 }
 
-/// The value of a header that occurs once. A repeated header counts as absent: a proxy in front of the endpoint may have used the
-/// other value.
+/// The value of a header that occurs once. A repeated header counts as absent, because a proxy in front of the endpoint may have
+/// used the other value.
 pub(in crate::http::server) fn single<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -77,10 +77,10 @@ pub(super) fn only<'h>(
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(format!("the header {name} stands there twice").into());
+        return Err(format!("duplicate header `{name}`").into());
     }
     let value = value.to_str();
-    let value = value.map_err(|_| Failure::from(format!("the header {name} cannot be read")))?;
+    let value = value.map_err(|_| Failure::from(format!("invalid header `{name}`: not ASCII")))?;
     Ok(Some(value))
 }
 
@@ -98,7 +98,7 @@ pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
     given(headers, name) == ReceivedHeader::Several
 }
 
-/// The value of a header that is never encoded.
+/// The value of a header that is never base64-encoded.
 pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
     let value = headers.get(name)?.as_bytes().trim_ascii();
     Some(String::from_utf8_lossy(value))
@@ -176,8 +176,8 @@ fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
     accepted(headers).any(|range| range.covers(kind, subkind))
 }
 
-/// Whether the client asks for a stream of events by its name. Browsers, probes and command-line tools send `*/*`, and would
-/// wait for the end of a stream.
+/// Whether the client explicitly accepts `text/event-stream`. Browsers, probes and command-line tools send `*/*`, and would wait
+/// for the end of a stream.
 pub(in crate::http::server) fn asks_for_events(headers: &HeaderMap) -> bool {
     accepted(headers).any(|range| {
         range.kind.eq_ignore_ascii_case("text")
@@ -195,8 +195,8 @@ fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Media<'_>> {
     ranges.filter(|range| !range.is_unwanted())
 }
 
-/// Whether a request looks for metadata below `/.well-known/`, as clients do on every host. Their answer is 404: other statuses
-/// mean that the host has metadata, and some clients stop there.
+/// Whether a request looks for metadata below `/.well-known/`, as clients do on every host. It gets 404: some clients read any
+/// other status as a sign that the host has metadata, and stop there.
 pub(super) fn seeks_metadata(parts: &Parts) -> bool {
     matches!(parts.method, Method::GET | Method::HEAD)
         && !parts.headers.contains_key(SESSION_ID)

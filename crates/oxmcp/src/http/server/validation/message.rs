@@ -1,7 +1,7 @@
-//! Message of a request, its era, and its checks.
+//! The message of a request, its era, and its checks.
 //!
 //! If the body names a revision, it decides the era, and the header is checked against it. Otherwise a modern header makes the
-//! message modern: a request is then refused, since its body must name the revision, too; a notification is accepted.
+//! message modern. A request is then rejected, because its body must also name the revision; a notification is accepted.
 
 use http::{HeaderMap, HeaderName};
 use oxmcp_protocol::{
@@ -22,17 +22,17 @@ use crate::{
     session::tolerance::Tolerance,
 };
 
-/// The parts of a server by which messages are checked.
+/// The parts of a server that messages are checked against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Served<'a> {
     pub(super) revisions: &'a [Revision],
     pub(super) extensions: &'a Extensions,
-    /// `None` before it is decided which server serves a message.
+    /// `None` before the server for the message is known.
     pub(super) tolerance: Option<&'a Tolerance>,
 }
 
 impl Served<'_> {
-    /// The value before it is decided which server serves a message.
+    /// The value before the server for the message is known.
     const NOTHING: Self = Self {
         revisions: &[],
         extensions: &Extensions::NONE,
@@ -90,7 +90,7 @@ impl Header {
 /// The revision that the header names, for requests whose body names none.
 ///
 /// # Errors
-/// If the header names an unknown revision: the refusal.
+/// The refusal, if the header names an unknown revision.
 pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     match Header::of(headers) {
         Header::Absent => Ok(None),
@@ -126,7 +126,7 @@ impl<'m> Message<'m> {
         message
     }
 
-    /// Whether the message must be served by modern rules, independently of the server: before any check.
+    /// Whether modern rules apply to the message. This does not depend on the server or on any check.
     pub(in crate::http::server) fn is_modern(&self) -> bool {
         self.is_modern && self.kind != Kind::Response
     }
@@ -135,7 +135,7 @@ impl<'m> Message<'m> {
         &self.params.meta
     }
 
-    /// Whether the body of the message says that it is modern.
+    /// Whether the body marks the message as modern.
     fn claims(&self) -> bool {
         match self.kind {
             Kind::Request => self.meta().claims_modern(),
@@ -144,8 +144,8 @@ impl<'m> Message<'m> {
         }
     }
 
-    /// Whether the header makes the message modern, so that the body of a request must say so, too. `initialize` is sent before the
-    /// revision is known, so no header makes it modern.
+    /// Whether the header makes the message modern, so that the body of a request must also name the revision. `initialize` is sent
+    /// before the revision is known, so a header never makes it modern.
     fn is_modern_by_header(&self) -> bool {
         matches!(self.header, Header::Known(revision) if revision.is_modern())
             && !self.opens_session()
@@ -181,11 +181,14 @@ impl<'m> Message<'m> {
     }
 }
 
-/// [`Check::Shape`], except for faults that are found when a message is parsed. Modern servers send no requests that a response
-/// could answer.
+/// [`Check::Shape`], except for errors that parsing finds. Modern servers do not send requests, so there is nothing for a response
+/// to answer.
 pub(super) fn shape(message: &Message<'_>) -> Checked {
     if message.kind == Kind::Response && message.is_modern {
-        return Err("modern clients send requests and notifications, and no responses".into());
+        return Err(
+            "unexpected response: clients of this revision send only requests and notifications"
+                .into(),
+        );
     }
     Ok(())
 }
@@ -193,7 +196,9 @@ pub(super) fn shape(message: &Message<'_>) -> Checked {
 /// [`Check::Shape`] for a message within an array.
 pub(super) fn batched(message: &Message<'_>) -> Checked {
     if message.is_modern {
-        return Err("a modern message is sent by itself, and not in an array".into());
+        return Err(
+            "batches are not supported in this revision: send one message per HTTP request".into(),
+        );
     }
     Ok(())
 }
@@ -202,14 +207,14 @@ pub(super) fn batched(message: &Message<'_>) -> Checked {
 pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
     static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
     if message.headers.len() == message.headers.keys_len() {
-        // No header at all is repeated.
+        // No header is repeated.
         return Ok(());
     }
     let own = message.served.extensions.headers_of(message.method);
     let own = own.map(|(_, name)| name);
     let mut names = ROUTING.iter().map(HeaderName::as_str).chain(own);
     match names.find(|name| is_repeated(message.headers, name)) {
-        Some(name) => Err(format!("Header mismatch: {name} stands there twice").into()),
+        Some(name) => Err(format!("Header mismatch: duplicate header `{name}`").into()),
         None => Ok(()),
     }
 }
@@ -219,16 +224,16 @@ pub(super) fn ambiguous_params(message: &Message<'_>) -> Checked {
     message.params.check().map_err(Failure::from)
 }
 
-/// [`Check::RevisionHeader`]. No rule requires headers of notifications, but those that are present must be correct.
+/// [`Check::RevisionHeader`]. Notifications need no headers, but those that are present must be correct.
 pub(super) fn revision_header(message: &Message<'_>) -> Checked {
     let is_request = message.kind == Kind::Request;
     let missing = || {
         let what = message.meta().version();
         let what = what.map_or_else(
-            || "and no legacy revision is served".to_owned(),
-            |version| format!("and the body says {version:?}"),
+            || "the server supports only revisions that require it".to_owned(),
+            |version| format!("the body has {version:?}"),
         );
-        Err(format!("Header mismatch: MCP-Protocol-Version is missing, {what}").into())
+        Err(format!("Header mismatch: missing header `MCP-Protocol-Version`; {what}").into())
     };
     match (message.meta().version(), &message.header) {
         (Some(_), Header::Absent) if is_request => missing(),
@@ -251,7 +256,7 @@ pub(super) fn revision_header(message: &Message<'_>) -> Checked {
 }
 
 fn disagreement(header: &str, body: &str) -> Failure {
-    format!("Header mismatch: MCP-Protocol-Version says {header:?}, and the body says {body:?}")
+    format!("Header mismatch: `MCP-Protocol-Version` is {header:?}, but the body has {body:?}")
         .into()
 }
 
@@ -297,7 +302,7 @@ pub(super) fn meta(message: &Message<'_>) -> Checked {
     classified.map(drop).map_err(Failure::from)
 }
 
-/// [`Check::Method`]. In sessions the dispatch of the request checks the method.
+/// [`Check::Method`]. In sessions, dispatch checks the method.
 pub(super) fn method(message: &Message<'_>) -> Checked {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());

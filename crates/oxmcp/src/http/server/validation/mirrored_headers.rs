@@ -22,11 +22,13 @@ pub(super) fn method(message: &Message<'_>) -> Checked {
         return Ok(());
     }
     match text(message.headers, &METHOD) {
-        None if message.is_modern_request() => Err("Header mismatch: Mcp-Method is missing".into()),
+        None if message.is_modern_request() => {
+            Err("Header mismatch: missing header `Mcp-Method`".into())
+        }
         Some(header) if header != message.method => {
             let body = message.method;
             Err(
-                format!("Header mismatch: Mcp-Method says {header:?}, and the body says {body:?}")
+                format!("Header mismatch: `Mcp-Method` is {header:?}, but the body has {body:?}")
                     .into(),
             )
         }
@@ -56,7 +58,7 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
     })
 }
 
-/// Whether a header of an extension may be missing. Clients that know the method may not know the header, and only proxies need it.
+/// Whether a header of an extension may be missing. Clients may know the method but not the header, and only proxies need it.
 fn may_be_missing(message: &Message<'_>, header: &str) -> bool {
     let mut missing = Tolerated::new(Leniency::MissingHeader, "");
     header.clone_into(&mut missing.detail);
@@ -64,23 +66,27 @@ fn may_be_missing(message: &Message<'_>, header: &str) -> bool {
     tolerance.is_some_and(|it| it.tolerate(None, message.method, missing))
 }
 
-/// Checks that a header has the value of the body. A member of the body that cannot be parsed is refused by the code that parses
+/// Checks that a header has the same value as the body. If the member of the body cannot be parsed, the code that parses it rejects
 /// it.
 fn repeats(header: &str, given: ReceivedHeader<'_>, body: Option<&str>) -> Checked {
-    let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {header} {what}")));
+    let mismatch = |what: &str| Err(Failure::from(format!("Header mismatch: {what}")));
     let value = match (given, body) {
         (ReceivedHeader::Nothing, None) => return Ok(()),
-        (ReceivedHeader::Nothing, Some(_)) => return mismatch("is missing"),
-        (ReceivedHeader::Several, _) => return mismatch("stands there twice"),
+        (ReceivedHeader::Nothing, Some(_)) => {
+            return mismatch(&format!("missing header `{header}`"));
+        }
+        (ReceivedHeader::Several, _) => return mismatch(&format!("duplicate header `{header}`")),
         (ReceivedHeader::Value(value), _) => value,
     };
     match (decode(value), body) {
-        (Err(why), _) => mismatch(&format!("cannot be read: {why}")),
-        (Ok(header), Some(body)) if header == body => Ok(()),
-        (Ok(header), Some(body)) => {
-            mismatch(&format!("says {header:?}, and the body says {body:?}"))
-        }
-        (Ok(header), None) => mismatch(&format!("says {header:?}, and the body says nothing")),
+        (Err(why), _) => mismatch(&format!("invalid header `{header}`: {why}")),
+        (Ok(value), Some(body)) if value == body => Ok(()),
+        (Ok(value), Some(body)) => mismatch(&format!(
+            "`{header}` is {value:?}, but the body has {body:?}"
+        )),
+        (Ok(value), None) => mismatch(&format!(
+            "`{header}` is {value:?}, but the body has no value"
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Validation of a request over HTTP before it is served: the checks, in the order in which they are made.
+//! Validation of an HTTP request before it is served: the checks, in order.
 //!
 //! See [server validation](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#server-validation).
 //!

@@ -1,4 +1,4 @@
-//! Refusal of a request that failed a check.
+//! The refusal of a request that failed a check.
 
 use http::{HeaderValue, header};
 use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, internal::Malformed};
@@ -11,7 +11,7 @@ use crate::http::server::response::{self, Refused};
 pub(in crate::http::server) struct Refusal {
     /// The check that the request failed.
     pub(super) check: Check,
-    /// The error for the response body. The id of the request is added to it, if there is one.
+    /// The error for the response body. The request ID is added to it, if known.
     pub(super) error: ErrorObject,
     /// The value of the header `Allow`.
     pub(super) allow: Option<&'static str>,
@@ -28,29 +28,27 @@ impl Refusal {
         }
     }
 
-    /// The refusal of a body that turned out to be too long while it was read.
+    /// Refuses a body that exceeded the limit while it was read.
     pub(in crate::http::server) fn too_long(limit: usize) -> Self {
         Self::new(Check::BodyLength, Failure::too_long(limit))
     }
 
-    /// The refusal of a GET without a session: modern servers have no GET, either.
+    /// Refuses a GET without a session. Modern servers do not support GET either.
     pub(in crate::http::server) fn no_stream() -> Self {
         let failure = Failure::from(
-            "this is an MCP endpoint, to which messages are sent by POST: GET opens the stream of a session, which Mcp-Session-Id \
-             must name, or one of HTTP with SSE, if `Accept` names text/event-stream and the endpoint has streams",
+            "this is an MCP endpoint: send messages with POST; GET only opens event streams, with `Mcp-Session-Id` or `Accept: \
+             text/event-stream`",
         );
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }
 
-    /// The refusal of a GET or DELETE if there are no sessions: modern revisions have only POST.
+    /// Refuses a GET or DELETE if there are no sessions. Modern revisions have only POST.
     pub(in crate::http::server) fn no_sessions() -> Self {
-        let failure = Failure::from(
-            "there are no sessions here: every request stands for itself, and is sent by POST",
-        );
+        let failure = Failure::from("sessions are not supported here: send each request with POST");
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }
 
-    /// The refusal of a body that is no message. The caller adds the id, if it could be parsed.
+    /// Refuses a body that is not a message. The caller adds the request ID, if it could be parsed.
     pub(in crate::http::server) fn malformed(malformed: &Malformed) -> Self {
         let check = match malformed.error.code {
             ErrorCode::PARSE_ERROR => Check::Json,
@@ -62,7 +60,7 @@ impl Refusal {
     /// The response to the client.
     pub(in crate::http::server) fn response(&self, id: Option<&RequestId>) -> Refused {
         let Self { check, error, .. } = self;
-        tracing::debug!(?check, error = error.message, "a request was refused");
+        tracing::debug!(?check, error = error.message, "rejected request");
         let mut response = Box::new(response::error(check.status(), id, error));
         if let Some(allow) = self.allow {
             let allow = HeaderValue::from_static(allow);

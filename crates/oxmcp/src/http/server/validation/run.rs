@@ -1,5 +1,5 @@
-//! Order of the checks. Each endpoint begins with [`check_target`], and a protected one then checks the token. The transport of
-//! 2024-11-05 makes no other check of this module: `sse_2024/service.rs` has the checks of its POSTs and GETs.
+//! The order of the checks. Every endpoint starts with [`check_target`], and a protected endpoint then checks the token. The
+//! 2024-11-05 transport uses no other check of this module: `sse_2024/service.rs` checks its POSTs and GETs.
 
 use http::{HeaderMap, StatusCode, request::Parts};
 use oxmcp_json::Cursor;
@@ -32,22 +32,22 @@ pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> R
     require(Check::Origin, access::origin(policy, parts))
 }
 
-/// Checks `Host` and `Origin`, and refuses requests for metadata that is not served. An endpoint that has metadata answers requests
-/// for it before.
+/// Checks `Host` and `Origin`, and rejects requests for metadata that is not served. An endpoint with metadata has answered
+/// requests for it before.
 ///
 /// # Errors
 /// The response that refuses the request.
 pub(in crate::http::server) fn check_target(policy: &Policy, parts: &Parts) -> Result<(), Refused> {
     check_access(policy, parts)?;
     if head::seeks_metadata(parts) {
-        let why = Error::invalid_request("not found: this MCP endpoint serves no such metadata");
+        let why =
+            Error::invalid_request("not found: this MCP endpoint does not serve this metadata");
         return Err(response::refuse(StatusCode::NOT_FOUND, None, &why));
     }
     Ok(())
 }
 
-/// Checks the head of a request whose body may have at most `limit` bytes, before the body is read. Its host and origin were
-/// checked before.
+/// Checks the head of a request before the body, of at most `limit` bytes, is read. Its host and origin have been checked.
 ///
 /// # Errors
 /// If a check fails: the refusal.
@@ -61,15 +61,15 @@ pub(in crate::http::server) fn check_head(limit: usize, parts: &Parts) -> Result
 /// A message that has passed all checks.
 pub(in crate::http::server) struct Validated {
     pub(in crate::http::server) era: Era,
-    /// The error that answers the request if the caller may see the tool that it names. A caller that may not see the tool must not
-    /// learn from a refusal that it exists.
+    /// The error to answer with if the caller may see the tool. A caller that may not see the tool must not learn from a refusal
+    /// that it exists.
     pub(in crate::http::server) mismatch: Option<Error>,
 }
 
 /// Checks a message, and returns the era whose rules apply to it.
 ///
 /// # Errors
-/// If a check fails: the refusal. The caller adds the id.
+/// The refusal, if a check fails. The caller adds the request ID.
 pub(in crate::http::server) fn check_message<'m>(
     features: &'m Features,
     mut message: Message<'m>,
@@ -94,8 +94,8 @@ pub(in crate::http::server) fn check_message<'m>(
     })
 }
 
-/// [`Check::ParamHeaders`], which needs the tool. If only some callers may see the tool, the failure is returned instead of a
-/// refusal: the code that serves the request decides, because only there it is known which tools the caller may see.
+/// [`Check::ParamHeaders`], which needs the tool. If only some callers may see the tool, returns the failure as a value: only the
+/// code that serves the request knows whether this caller may see it.
 fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Error>, Refusal> {
     if !message.is_modern_request() || message.method != CallTool::NAME {
         return Ok(None);
@@ -111,10 +111,10 @@ fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Er
     }
 }
 
-/// Checks that a session may be listened to, or ended.
+/// Checks that the server has sessions, before a client opens the GET stream of one or ends it.
 ///
 /// # Errors
-/// The refusal if the server has no sessions, or the header names a revision that it does not serve.
+/// The refusal, if the server has no sessions, or the header names a revision that it does not serve.
 pub(in crate::http::server) fn check_session(
     features: &Features,
     headers: &HeaderMap,
@@ -130,11 +130,11 @@ pub(in crate::http::server) fn check_session(
     }
 }
 
-/// Checks that an array of messages may be accepted, as in sessions of 2025-03-26: the session checks its revision itself. Elements
-/// that are no messages are left to the session, too.
+/// Checks that an array of messages may be accepted, as in sessions of 2025-03-26. The session checks its revision and rejects
+/// elements that are not messages.
 ///
 /// # Errors
-/// The refusal if the body is no array, or if a header or one of the messages is modern.
+/// The refusal, if the body is not an array, or if a header or one of the messages is modern.
 pub(in crate::http::server) fn check_batch(
     headers: &HeaderMap,
     body: &[u8],
@@ -160,7 +160,7 @@ pub(in crate::http::server) fn check_batch(
 }
 
 pub(super) fn unreadable_array() -> Refusal {
-    let why = "not JSON, though it begins as an array";
+    let why = "invalid JSON: the body is not a complete array";
     Refusal::new(Check::Json, why.into())
 }
 

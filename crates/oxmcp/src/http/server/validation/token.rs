@@ -1,4 +1,4 @@
-//! The access token of a request: whether it admits the request, and has the scopes that the message needs.
+//! The access token of a request: whether it is valid, and has the scopes that the message needs.
 
 use std::sync::Arc;
 
@@ -28,11 +28,10 @@ use crate::{
     transport::principal::Principal,
 };
 
-/// Admits a request that has an allowed host and origin, and a token that is accepted. Its extensions then contain the
-/// [`Principal`].
+/// Admits a request with an allowed host and origin and a valid token, and stores the [`Principal`] in its extensions.
 ///
 /// # Errors
-/// The response that refuses the request; or the metadata of the resource, if the request is for these.
+/// The response that rejects the request, or the metadata of the resource, if that was requested.
 pub(in crate::http::server) async fn admit(
     protection: &Protection,
     policy: &Policy,
@@ -40,8 +39,8 @@ pub(in crate::http::server) async fn admit(
 ) -> Result<(), Refused> {
     let checked = policy.check().and_then(|()| protection.check());
     checked.map_err(|error| {
-        tracing::error!(%error, "the endpoint was put together wrongly");
-        let why = Error::internal("the server was put together wrongly; its log says how");
+        tracing::error!(%error, "endpoint is misconfigured");
+        let why = Error::internal("server is misconfigured; see its log");
         response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
     })?;
     let resource = protection.resource();
@@ -52,7 +51,7 @@ pub(in crate::http::server) async fn admit(
     protection.admit(parts).await
 }
 
-/// A message that is about to be served, with the data that decides which items its caller may see.
+/// The context for checking the scopes of a message: what decides which items its caller may see.
 pub(in crate::http::server) struct ScopeCheck<'a> {
     pub(in crate::http::server) protection: Option<&'a Protection>,
     pub(in crate::http::server) features: &'a Features,
@@ -60,7 +59,7 @@ pub(in crate::http::server) struct ScopeCheck<'a> {
     pub(in crate::http::server) caller: Option<&'a Principal>,
     /// Makes a connection like the one on which the message will arrive.
     pub(in crate::http::server) connection: &'a dyn Fn() -> Option<Arc<Connection>>,
-    /// Whether the message is served by modern rules.
+    /// Whether modern rules apply to the message.
     pub(in crate::http::server) is_modern: bool,
     pub(in crate::http::server) parts: &'a Parts,
 }
@@ -77,15 +76,15 @@ impl ScopeCheck<'_> {
         self.check(&self.needed_scopes(message))
     }
 
-    /// Checks the scopes for a posted body: a message, or an array of messages, which is refused as a whole, with all scopes that
-    /// it needs. A body that is no message needs no scopes, and is answered as such; but an array that cannot be parsed to its end
-    /// is refused, because its needs are unknown. An array of more messages than a batch may hold needs no scopes, either: it is
-    /// refused as a whole when it is taken.
+    /// Checks the scopes for a posted body: a message, or an array of messages, which is rejected as a whole and needs the scopes
+    /// of all its messages. A body that is not a message needs no scopes, and is rejected later. An array that cannot be parsed to
+    /// its end is rejected here, because its scopes are unknown. An array that exceeds the batch limit needs no scopes either: it
+    /// is rejected as a whole when it is received.
     ///
     /// # Errors
     /// The response that refuses the request.
     pub(in crate::http::server) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
-        // The session ignores the mark, too.
+        // The session also ignores the mark.
         let body = after_byte_order_mark(body).unwrap_or(body);
         let mut messages = vec![body];
         if body.trim_ascii_start().first() == Some(&b'[') {
@@ -111,7 +110,7 @@ impl ScopeCheck<'_> {
             if let Ok(message) = Envelope::parse(message, &mut params) {
                 needed = needed.union(&self.needed_scopes(&message));
             } else if let Some((mended, _)) = mend_message(message) {
-                // The session reads what was meant, too.
+                // The session also reads the mended message.
                 let mut params = RequestParams::UNREAD;
                 if let Ok(message) = Envelope::parse(&mended, &mut params) {
                     needed = needed.union(&self.needed_scopes(&message));
@@ -122,7 +121,7 @@ impl ScopeCheck<'_> {
     }
 
     fn needed_scopes(&self, message: &Envelope<'_, RequestParams<'_>>) -> ScopeSet {
-        // No legacy revision has this method. It names more items than any other request.
+        // Legacy revisions do not have this method, which names more items than any other request.
         if !self.is_modern && matches!(message, Envelope::Request(it) if it.method == Listen::NAME)
         {
             return ScopeSet::new();
@@ -143,8 +142,8 @@ impl ScopeCheck<'_> {
             return check_scopes(principal, needed);
         }
         let why = Error::invalid_request(format!(
-            "this needs the scopes {needed}, and the endpoint does not know those of its callers: demand tokens by \
-             StreamableHttp::protect or authenticate, or let a middleware set Principal::scopes"
+            "insufficient scope: this needs {needed}, and the endpoint checks no access tokens; use `protect` or `authenticate`, \
+             or set `Principal::scopes` in a middleware"
         ));
         Err(response::refuse(StatusCode::FORBIDDEN, None, &why))
     }

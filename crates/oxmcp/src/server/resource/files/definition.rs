@@ -1,4 +1,4 @@
-//! Definition of a directory that is served as resources.
+//! Definition of a directory served as resources.
 
 use std::{
     path::{Component, Path, PathBuf},
@@ -22,21 +22,21 @@ use crate::{
     },
 };
 
-/// The default size limit of a file, in bytes. A model can take far less at once.
+/// The default size limit of a file, in bytes: far more than fits into the context of a model.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Serves a directory: each file in it is a resource. [`Server::files`](crate::Server::files) adds it to a server.
+/// Serves the files of a directory as resources. [`Server::files`](crate::Server::files) adds it to a server.
 ///
-/// The URI of a file is that of the directory (`file:///srv/docs/`), or the [prefix](FileResources::uri_prefix) in its place,
-/// followed by the path of the file, with percent encoding where needed. Files in UTF-8 without NUL bytes are served as text,
-/// and all others as bytes; MIME types follow from the extensions of the names.
+/// The URI of a file is the URI of the directory (`file:///srv/docs/`), or a [prefix](FileResources::uri_prefix) instead, and
+/// then the path of the file, percent-encoded where needed. Files in UTF-8 without NUL bytes are served as text, and all others
+/// as bytes. MIME types follow from file extensions.
 ///
-/// Nothing outside the directory can be reached. The directory is opened once, and paths are walked from there, one name after
-/// the other: `..` is not accepted as a name, symbolic links are not followed, regardless of their target, and only regular
-/// files are opened. Hidden files and directories (whose names begin with a dot) are not served, since they often contain
-/// secrets; see [`hidden`](FileResources::hidden). A client that has
-/// [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots) can read only the files within them, and one
-/// that has none can read everything; see [`only_within_roots`](FileResources::only_within_roots) and
+/// Nothing outside the directory can be reached. The directory is opened once, and paths are resolved from there, one name after
+/// the other: `..` is refused, symbolic links are never followed, and only regular files are opened. Hidden files and directories
+/// (whose names begin with a dot) are not served, since they often contain secrets; see [`hidden`](FileResources::hidden).
+///
+/// A client that has [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots) can read only files within
+/// them, and a client without roots can read everything; see [`only_within_roots`](FileResources::only_within_roots) and
 /// [`beyond_roots`](FileResources::beyond_roots).
 ///
 /// Mistakes, such as a directory that cannot be opened, are reported when the server begins to serve.
@@ -61,11 +61,11 @@ pub fn file_resources(directory: impl AsRef<Path>) -> FileResources {
     }
 }
 
-/// A directory that is served as resources; made by [`file_resources`].
+/// A directory served as resources; made by [`file_resources`].
 ///
 /// It can be converted to a [`ResourceTemplate`], which has more options: `ResourceTemplate::from(files).title("Docs")`.
 #[derive(Clone)]
-#[must_use = "it is to be given to `Server::files`"]
+#[must_use = "pass it to `Server::files`"]
 pub struct FileResources {
     path: PathBuf,
     prefix: Option<String>,
@@ -78,8 +78,8 @@ pub struct FileResources {
 }
 
 impl FileResources {
-    /// Sets the prefix of the URIs, in place of the `file:` URI of the directory: `docs://`, for example. Then clients do not
-    /// learn the path of the directory.
+    /// Sets the prefix of the URIs, such as `docs://`, to replace the `file:` URI of the directory. Clients then do not learn the
+    /// path of the directory.
     pub fn uri_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = Some(prefix.into());
         self
@@ -91,13 +91,13 @@ impl FileResources {
         self
     }
 
-    /// Sets the size of the largest file that is read, in bytes. Default: 16 MiB.
+    /// Sets the maximum size of a file, in bytes. Default: 16 MiB.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// Also lists the files, up to this number, as they are when the directory is added to the server. By default no files are
+    /// Also lists the files, up to this number, that exist when the directory is added to the server. By default, no files are
     /// listed, and clients see only the template. [`list`](Self::list) lists them again later.
     pub fn listed(mut self, most: usize) -> Self {
         self.listed = most;
@@ -110,18 +110,17 @@ impl FileResources {
         self
     }
 
-    /// Ignores the roots of clients. For a directory that belongs to the server, such as its documentation.
+    /// Ignores the roots of clients, for a directory that belongs to the server, such as its documentation.
     pub fn beyond_roots(mut self) -> Self {
         self.roots = Roots::Ignored;
         self
     }
 
-    /// Serves no files to a client that has no roots. By default such a client can read the whole directory, since most clients
-    /// have no roots.
+    /// Serves no files to a client without roots. By default, such a client can read the whole directory, since most clients have
+    /// no roots.
     ///
-    /// The [listed](Self::listed) files are hidden from such a client, too. A client that can have roots sees the names of all
-    /// listed files, regardless of its roots, since it is not asked for them when it lists; files outside of them it cannot
-    /// read.
+    /// The [listed](Self::listed) files are also hidden from such a client. A client with the roots capability sees the names of
+    /// all listed files, since it is not asked for its roots when it lists, but it cannot read files outside of them.
     pub fn only_within_roots(mut self) -> Self {
         self.roots = Roots::Required;
         self
@@ -134,8 +133,7 @@ impl FileResources {
         self
     }
 
-    /// Lists the files that exist now, up to `most`, in the order of their names. It reads the whole directory, and blocks
-    /// meanwhile.
+    /// Lists the files that exist now, up to `most`, in the order of their names. Blocks while it reads the whole directory.
     ///
     /// ```no_run
     /// # fn refresh(server: &oxmcp::Server) -> oxmcp::Result<()> {
@@ -182,11 +180,11 @@ impl FileResources {
             None => file_uri(directory.path()),
         };
         if prefix.contains(['{', '}', '?', '#']) {
-            let problem = format!("the URIs cannot begin with {prefix:?}: leave out {{}}, ? and #");
+            let problem = format!("invalid URI prefix {prefix:?}; remove {{}}, ? and #");
             return Err(self.wrong(&problem));
         }
         let given = std::path::absolute(&self.path).ok();
-        // A path with `..` names the directory only if the links before the `..` are followed.
+        // A path with `..` leads to the directory only if the links before the `..` are followed.
         let given = given.filter(|path| !path.components().any(|it| it == Component::ParentDir));
         let given = given.unwrap_or_else(|| directory.path().to_owned());
         let files = Files {
@@ -202,7 +200,7 @@ impl FileResources {
 
     fn wrong(&self, problem: &str) -> Error {
         let path = self.path.display();
-        Error::misuse(format!("the files of {path} cannot be served: {problem}"))
+        Error::misuse(format!("cannot serve the files of {path}: {problem}"))
     }
 }
 

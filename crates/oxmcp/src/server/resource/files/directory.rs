@@ -1,4 +1,4 @@
-//! Directory that is served: reading and listing its files.
+//! Served directory: reading and listing its files.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -15,11 +15,11 @@ use super::{
 /// The maximum depth to which a directory is listed.
 const MAX_DEPTH: usize = 64;
 
-/// A directory and its contents. It remains the same directory even if its path comes to name another one.
+/// A directory and its contents. It remains the same directory even if another one takes its path.
 #[derive(Debug)]
 pub(super) struct Directory(system::Root);
 
-/// A file that was found by listing.
+/// A file found by listing.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) names: Vec<OsString>,
@@ -48,7 +48,7 @@ impl Directory {
         match directory.kind(name)? {
             Kind::File { .. } => directory.read(name, max_bytes),
             Kind::Directory => Err(Refused::NoFile("it is a directory")),
-            Kind::Other => Err(Refused::NoFile("it is no plain file")),
+            Kind::Other => Err(Refused::NoFile("it is not a regular file")),
         }
     }
 
@@ -85,7 +85,7 @@ impl List {
         Ok(())
     }
 
-    /// Visits an entry. One that was removed meanwhile, or cannot be accessed, is left out.
+    /// Visits an entry. Omits one that was removed meanwhile or cannot be accessed.
     fn visit(
         &mut self,
         directory: &system::Level<'_>,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The reason why a file is not read.
+/// The reason for refusing a file.
 #[derive(Debug)]
 pub(super) enum Refused {
     NotFound,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 impl From<io::Error> for Refused {
-    /// Treats a name that cannot be resolved as not found, above all a symbolic link, which is not followed.
+    /// Treats a name that cannot be resolved as not found, in particular a symbolic link, which is not followed.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound,

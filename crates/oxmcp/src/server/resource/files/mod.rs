@@ -1,4 +1,4 @@
-//! Directories that are served as resources.
+//! Directories served as resources.
 //! See [`file://`](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#file%3A%2F%2F).
 
 mod definition;

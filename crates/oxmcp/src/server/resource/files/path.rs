@@ -36,7 +36,7 @@ fn name(bytes: Vec<u8>) -> Option<OsString> {
 /// A name, encoded for a URI.
 pub(super) fn encoded(name: &OsStr) -> String {
     let mut out = String::new();
-    // Other programs do not encode these bytes in paths, and clients make such URIs themselves.
+    // Other programs do not encode these bytes in paths, and clients build such URIs themselves.
     let is_plain = |byte: u8| is_reserved(byte) && !b"/?#[]".contains(&byte);
     encode(&mut out, &bytes(name), |byte| {
         is_unreserved(byte) || is_plain(byte)
@@ -44,7 +44,7 @@ pub(super) fn encoded(name: &OsStr) -> String {
     out
 }
 
-/// The URI of a directory, with which the URIs of all files in it begin.
+/// The URI of a directory: the prefix of the URIs of all its files.
 pub(super) fn file_uri(directory: &Path) -> String {
     let mut uri = "file://".to_owned();
     for component in directory.components() {
@@ -65,8 +65,8 @@ pub(super) fn file_uri(directory: &Path) -> String {
     uri
 }
 
-/// The names in a path of a URI. `None` if the path might lead out of its directory: if a name is empty, `.` or `..`, or
-/// contains a separator; also if there are too many names.
+/// The names in a path of a URI. `None` if the path could leave its directory (a name is empty, `.` or `..`, or contains a
+/// separator), or has too many names.
 pub(super) fn names(path: &str) -> Option<Vec<OsString>> {
     let parts = path.split('/');
     if parts.clone().count() > MAX_NAMES {
@@ -86,7 +86,7 @@ fn single(bytes: Vec<u8>) -> Option<OsString> {
     (is_single && components.next().is_none()).then_some(name)
 }
 
-/// Whether a path is hidden, by its own name or that of a directory on the way.
+/// Whether a path is hidden: any of its names begins with a dot.
 pub(super) fn is_hidden(names: &[OsString]) -> bool {
     names.iter().any(|name| bytes(name).first() == Some(&b'.'))
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_stays_below_its_directory() {
+    fn path_stays_below_its_directory() {
         for path in ["a", "a/b.txt", "%61", "...", "a..b", "a%3Fb"] {
             assert!(names(path).is_some(), "{path}");
         }
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_are_the_same_after_encoding_and_decoding(parts in prop::collection::vec("[^/\\x00]{1,10}", 1..5)) {
+        fn names_survive_encoding_and_decoding(parts in prop::collection::vec("[^/\\x00]{1,10}", 1..5)) {
             prop_assume!(parts.iter().all(|part| part != "." && part != ".."));
             let path: Vec<_> = parts.iter().map(|part| encoded(OsStr::new(part))).collect();
             let expected: Vec<_> = parts.iter().map(OsString::from).collect();

@@ -10,7 +10,7 @@ use std::{
 
 use super::entry::{Kind, Refused};
 
-/// The directory that is served.
+/// The served directory.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
@@ -45,7 +45,7 @@ impl Root {
 }
 
 impl<'a> Level<'a> {
-    /// The path of an entry, if neither it nor a directory on the way is a link.
+    /// The path of an entry, if neither the entry nor a directory on the way is a link.
     fn child(&self, name: &OsStr) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         let resolved = path.canonicalize()?;
@@ -85,7 +85,7 @@ impl<'a> Level<'a> {
             Kind::File { .. } => return Err(Refused::TooLong),
             _ => return Err(Refused::NotFound),
         }
-        // If the path became a link meanwhile, the link may have been followed.
+        // If the path became a link meanwhile, opening may have followed it.
         self.child(name)?;
         let mut bytes = Vec::new();
         file.take(max_bytes.saturating_add(1))

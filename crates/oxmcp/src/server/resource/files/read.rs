@@ -1,4 +1,4 @@
-//! Reading of files as resources: their contents, their MIME types, and the limit of concurrent reads.
+//! Reading of files as resources: contents, MIME types, and the limit of concurrent reads.
 
 use std::{
     ffi::OsString,
@@ -24,15 +24,15 @@ use crate::{
     session::connection::RequestContext,
 };
 
-/// The number of files that are read, or encoded into responses, at once: disks are not faster with more, and each file takes
-/// as much memory as it is long.
+/// The maximum number of files read, or encoded into responses, at once: disks are not faster with more, and each file is held
+/// in memory.
 const MAX_CONCURRENT: usize = 16;
 
 /// A directory, and the settings by which it is served.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) directory: Directory,
-    /// The path that the author gave. Clients may know the directory by this path.
+    /// The path given by the author. Clients may know the directory by this path.
     pub(super) given: PathBuf,
     pub(super) max_bytes: u64,
     pub(super) hidden: bool,
@@ -73,18 +73,18 @@ impl Files {
         })
     }
 
-    /// Refuses a file that is not within the client's roots.
+    /// Refuses a file outside the client's roots.
     async fn check_roots(&self, cx: &RequestContext, uri: &str, names: &[OsString]) -> Result<()> {
         if self.roots == Roots::Ignored {
             return Ok(());
         }
         match roots::of(cx).await? {
             Some(roots) if roots::hold(&roots, &self.paths(names)) => Ok(()),
-            Some(_) => Err(no_such(uri, "it is not within the client's roots")),
+            Some(_) => Err(no_such(uri, "it is outside the client's roots")),
             None if self.roots == Roots::WhereKnown => Ok(()),
             None => Err(no_such(
                 uri,
-                "the client has no roots, and nothing else is served here",
+                "the client has no roots; only files within roots are served",
             )),
         }
     }
@@ -108,37 +108,38 @@ impl Files {
         let read = spawn_blocking(move || (self.directory.read(&names, max_bytes), permit));
         let read = read.await;
         let (read, permit) =
-            read.map_err(|error| Error::internal("the file could not be read").with_source(error))?;
+            read.map_err(|error| Error::internal("could not read the file").with_source(error))?;
         let bytes = read.map_err(|refused| match refused {
             Refused::NotFound => Error::resource_not_found(uri),
             Refused::NoFile(what) => no_such(uri, what),
             Refused::TooLong => Error::internal(format!(
-                "the file is longer than {max_bytes} bytes, the limit"
+                "the file is too large: the limit is {max_bytes} bytes"
             )),
             Refused::Io(error) => {
-                Error::internal(format!("the file cannot be read: {error}")).with_source(error)
+                Error::internal(format!("could not read the file: {error}")).with_source(error)
             }
         })?;
-        // The contents take up memory until they have been written into the response.
+        // The contents take memory until they are written into the response.
         let _ = target.held.set(permit);
         Ok(contents(uri, bytes, mime_type).into())
     }
 
-    /// Waits until a file may be read: until there is a permit, and room for the response. So a client that does not read
-    /// responses takes no permits from others.
+    /// Waits for a permit, and for space for the response. So a client that does not read responses takes no permits from
+    /// others.
     async fn permit(&self, cx: &RequestContext) -> Result<OwnedSemaphorePermit> {
         let outbox = &cx.parts().connection.outbox;
         loop {
             outbox.ready().await;
             let permit = Arc::clone(&self.permits).acquire_owned().await;
             if outbox.has_room() {
-                return permit
-                    .map_err(|error| Error::internal("no file can be read").with_source(error));
+                return permit.map_err(|error| {
+                    Error::internal("could not read the file").with_source(error)
+                });
             }
         }
     }
 
-    /// The paths by which a client may know a file.
+    /// The paths under which a client may know a file.
     fn paths(&self, names: &[OsString]) -> [PathBuf; 2] {
         [self.directory.path(), &self.given].map(|directory| {
             let mut path = directory.to_owned();
@@ -148,7 +149,7 @@ impl Files {
     }
 }
 
-/// The contents of a file: text, if it is UTF-8 without NUL bytes, or else bytes.
+/// The contents of a file: text if it is UTF-8 without NUL bytes, and bytes otherwise.
 fn contents(uri: &str, bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceContents {
     let text = if bytes.contains(&0) {
         Err(bytes)
@@ -228,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ending_of_a_name_decides_its_mime_type() {
+    fn file_extension_decides_the_mime_type() {
         assert!(TYPES.is_sorted());
         let of = |name: &str| mime_type(&[name.into()]);
         assert_eq!(of("a.TXT"), Some("text/plain"));

@@ -1,4 +1,4 @@
-//! Roots of a client, which bound the files that it may read.
+//! Roots of a client, which limit the files that it may read.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -10,21 +10,21 @@ use crate::{error::Result, session::connection::RequestContext};
 /// The effect of a client's roots on a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// A client that has roots can read only files within them.
+    /// A client with roots can read only files within them.
     WhereKnown,
-    /// The same, and a client that has no roots can read nothing.
+    /// The same, and a client without roots can read nothing.
     Required,
     Ignored,
 }
 
-/// The client's roots. `None` if it does not have the capability.
+/// The client's roots. `None` if it lacks the capability.
 pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
     if cx.client_capabilities().roots.is_none() {
         return Ok(None);
     }
     if let Some(session) = cx.server_session().filter(|_| !cx.revision().is_modern()) {
-        // The roots are cached until the client notifies of a change. Over HTTP the question is sent on the stream of the
-        // request, since the client need not have another.
+        // The roots are cached until the client notifies the server of a change. Over HTTP, the question goes to the stream of
+        // the request, since the client need not have another.
         let roots = session.roots_by(cx.roots()).await?;
         return Ok(Some(roots.to_vec()));
     }
@@ -41,7 +41,7 @@ pub(super) fn hold(roots: &[Root], paths: &[PathBuf]) -> bool {
     roots.any(|root| paths.iter().any(|path| path.starts_with(&root)))
 }
 
-/// The names in the path of a `file:` URI. `None` if the URI is of another machine, or is ambiguous.
+/// The names in the path of a `file:` URI. `None` if the URI belongs to another machine, or is ambiguous.
 fn of_uri(uri: &str) -> Option<Vec<OsString>> {
     let (scheme, rest) = uri.split_once(':')?;
     if !scheme.eq_ignore_ascii_case("file") {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_hold_what_is_below_them() {
+    fn roots_contain_everything_below_them() {
         let path = [PathBuf::from("/home/me/a b/c.txt")];
         for uri in [
             "file:///",

@@ -1,5 +1,5 @@
-//! File access by descriptors of directories: a path is never resolved as a whole, so that changes of the directories meanwhile
-//! cannot lead out of them.
+//! File access by descriptors of directories: a path is never resolved as a whole, so that concurrent changes cannot lead out of
+//! the served directory.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,7 +16,7 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat};
 
 use super::entry::{Kind, Refused};
 
-/// The directory that is served.
+/// The served directory.
 #[derive(Debug)]
 pub(super) struct Root {
     descriptor: OwnedFd,

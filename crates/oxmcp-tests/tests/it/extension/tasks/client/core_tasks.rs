@@ -58,7 +58,7 @@ fn report() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_requires_a_task_is_called_as_one() {
+async fn tool_requiring_a_task_is_called_as_one() {
     let mut office = legacy(client(), capabilities()).await;
     list(&mut office, "required").await;
     let call = office.call();
@@ -76,7 +76,7 @@ async fn a_tool_that_requires_a_task_is_called_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_was_not_listed_is_looked_for_when_it_is_refused() {
+async fn unlisted_tool_is_looked_up_after_refusal() {
     let mut office = legacy(client(), capabilities()).await;
     let call = office.call();
     office.refuse("tools/call", -32601).await;
@@ -93,7 +93,7 @@ async fn a_tool_that_was_not_listed_is_looked_for_when_it_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_is_looked_up_after_any_protocol_error() {
+async fn tool_is_looked_up_after_any_protocol_error() {
     for code in [-32603, -32600, -32602, -32000, 7] {
         let mut office = legacy(client(), capabilities()).await;
         let call = office.call();
@@ -118,7 +118,7 @@ async fn a_tool_is_looked_up_after_any_protocol_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_may_be_a_result_that_says_that_the_tool_failed() {
+async fn refusal_may_be_a_tool_error_result() {
     let refusal = || {
         let content = json!([{"type": "text", "text": "MCP error -32601: it requires a task"}]);
         json!({"content": content, "isError": true})
@@ -150,7 +150,7 @@ async fn a_refusal_may_be_a_result_that_says_that_the_tool_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_task_asks_are_requests_while_its_result_is_waited_for() {
+async fn task_questions_arrive_while_awaiting_its_result() {
     let client = client().on_elicit(|_: ElicitFormParams| async { Accept(json!({"sure": true})) });
     let mut office = legacy(client, capabilities()).await;
     list(&mut office, "required").await;
@@ -178,7 +178,7 @@ async fn what_a_task_asks_are_requests_while_its_result_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_failed_gives_what_the_call_would_have() {
+async fn failed_task_yields_the_calls_own_outcome() {
     let mut office = legacy(client(), capabilities()).await;
     list(&mut office, "required").await;
     let call = office.call();
@@ -207,7 +207,7 @@ fn explained(status: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_task_is_never_a_success() {
+async fn failed_task_is_never_a_success() {
     let empty = || json!({"_meta": {"io.modelcontextprotocol/related-task": {"taskId": "the-id"}}});
     // The answers to `tasks/result`, and the error of the call.
     let no_content = [
@@ -270,7 +270,7 @@ async fn a_failed_task_is_never_a_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_that_comes_first_is_judged_by_the_status() {
+async fn early_result_is_judged_by_the_status() {
     // The final status, the result, and whether the call fails, as an error or as a result.
     for (status, has_content, expected) in [
         ("completed", true, "the report"),
@@ -313,7 +313,7 @@ async fn a_result_that_comes_first_is_judged_by_the_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_status_is_settled_by_the_result() {
+async fn unknown_status_is_settled_by_the_result() {
     let mut office = legacy(client(), capabilities()).await;
     list(&mut office, "required").await;
     let call = office.call();
@@ -326,7 +326,7 @@ async fn an_unknown_status_is_settled_by_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_given_up_cancels_its_task_where_the_server_can() {
+async fn abandoned_call_cancels_task_where_server_can() {
     let without = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
     for (capabilities, cancels) in [(capabilities(), true), (without, false)] {
         let mut office = legacy(client(), capabilities).await;
@@ -343,7 +343,7 @@ async fn a_call_that_is_given_up_cancels_its_task_where_the_server_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_can_be_a_task_is_one_only_where_that_is_wanted() {
+async fn optional_task_is_used_only_when_requested() {
     for support in ["optional", "forbidden", "required"] {
         let mut office = legacy(client(), capabilities()).await;
         let call = office.session.call_tool("report", ());
@@ -375,7 +375,7 @@ async fn a_tool_that_can_be_a_task_is_one_only_where_that_is_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_asked_of_a_server_that_has_no_tasks() {
+async fn server_without_tasks_receives_no_task_requests() {
     let mut office = legacy(client(), json!({"tools": {}})).await;
     list(&mut office, "required").await;
     let task = tokio::spawn(office.session.call_tool("report", ()).as_task());

@@ -43,7 +43,7 @@ fn sure() -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_tells_how_its_task_fares_and_what_it_comes_to() {
+async fn handle_reports_status_and_outcome() {
     let server = server();
     let session = testing::connect(&server).client(&sure()).await.unwrap();
     let task = session.call_tool("delete", ()).as_task().await.unwrap();
@@ -68,7 +68,7 @@ async fn a_handle_tells_how_its_task_fares_and_what_it_comes_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_answered_at_once_is_a_task_that_is_done() {
+async fn call_answered_at_once_is_a_finished_task() {
     let server = server();
     let session = testing::connect(&server).client(&client()).await.unwrap();
     let task = session.call_tool("now", ()).as_task().await.unwrap();
@@ -79,7 +79,7 @@ async fn a_call_that_is_answered_at_once_is_a_task_that_is_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_whose_handle_is_dropped_goes_on_and_is_found_again() {
+async fn task_survives_dropped_handle_and_is_found_again() {
     let server = server();
     let session = testing::connect(&server).client(&sure()).await.unwrap();
     let task = session.call_tool("delete", ()).as_task().await.unwrap();
@@ -101,7 +101,7 @@ async fn a_task_whose_handle_is_dropped_goes_on_and_is_found_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_whose_client_dies_while_it_is_asked_is_resumed_elsewhere() {
+async fn task_of_dead_client_is_resumed_elsewhere() {
     for revision in [Revision::LATEST, Revision::V2025_11_25] {
         let server = server();
         let (ask, mut is_asked) = watch::channel(false);
@@ -125,7 +125,7 @@ async fn a_task_whose_client_dies_while_it_is_asked_is_resumed_elsewhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_sent_for_a_handle_that_was_dropped() {
+async fn dropped_handle_sends_nothing() {
     let mut office = Office::open().await;
     let task = tokio::spawn(office.session.call_tool("report", ()).as_task());
     office.answer("tools/call", created(json!({}))).await;
@@ -139,7 +139,7 @@ async fn nothing_is_sent_for_a_handle_that_was_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_cancels_its_task() {
+async fn handle_cancels_its_task() {
     let server = server();
     let session = testing::connect(&server).client(&client()).await.unwrap();
     let task = session.call_tool("delete", ()).as_task().await.unwrap();
@@ -149,14 +149,14 @@ async fn a_handle_cancels_its_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_not_looked_for_where_it_cannot_be() {
+async fn task_is_not_searched_where_it_cannot_exist() {
     let server = server();
     let session = testing::connect(&server).client(&client()).await.unwrap();
     let task = session.call_tool("delete", ()).as_task().await.unwrap();
     let reference = serde_json::to_value(task.detach().unwrap()).unwrap();
     for (member, value, expected) in [
-        ("endpoint", "AAAA", "another way"),
-        ("revision", "2025-11-25", "made in revision"),
+        ("endpoint", "AAAA", "at another URL or command"),
+        ("revision", "2025-11-25", "created in revision"),
         ("taskId", "", "1 to 1024"),
     ] {
         let mut other = reference.clone();
@@ -175,10 +175,7 @@ async fn a_task_is_not_looked_for_where_it_cannot_be() {
         .result()
         .await
         .unwrap_err();
-    assert!(
-        error.message().contains("does not have any more"),
-        "{error}"
-    );
+    assert!(error.message().contains("its task is gone"), "{error}");
     // The client must have the extension for tasks.
     let plain = Client::new("tester", "1.0.0");
     let session = testing::connect(&server).client(&plain).await.unwrap();

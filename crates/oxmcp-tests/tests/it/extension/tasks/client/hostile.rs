@@ -20,7 +20,7 @@ async fn error_after(made: Value, got: Option<Value>) -> (String, bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
+async fn nonsensical_task_is_an_error_and_cancelled() {
     let inlined = |result: Value| Some(state("completed", json!({"result": result})));
     let cases = [
         (created(json!({"taskId": ""})), None, "1 to 1024", false),
@@ -39,7 +39,7 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
         (
             created(json!({})),
             Some(state("working", json!({"taskId": "another"}))),
-            "another task",
+            "a different task",
             true,
         ),
         (
@@ -57,13 +57,13 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
         (
             created(json!({})),
             inlined(json!({"resultType": "task", "taskId": "more"})),
-            "something else",
+            "not a final result",
             false,
         ),
         (
             created(json!({})),
             inlined(json!({"resultType": "input_required"})),
-            "something else",
+            "not a final result",
             false,
         ),
         (
@@ -102,13 +102,16 @@ async fn nonsense_is_an_error_that_says_so_and_cancels_what_may_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_refused_that_nobody_asked_for() {
+async fn unrequested_task_is_refused() {
     // The server has not declared the extension.
     let mut office = Office::of(client(), json!({"tools": {}})).await;
     let call = office.call();
     office.answer("tools/call", created(json!({}))).await;
     let error = call.await.unwrap().unwrap_err();
-    assert!(error.message().contains("nobody can ask for it"), "{error}");
+    assert!(
+        error.message().contains("without declaring the extension"),
+        "{error}"
+    );
     office.silence().await;
     // The client has not declared the extension.
     let plain = Client::new("tester", "1.0.0");
@@ -118,32 +121,29 @@ async fn a_task_is_refused_that_nobody_asked_for() {
     let declared = &request["params"]["_meta"][Meta::CLIENT_CAPABILITIES];
     assert!(declared.get("extensions").is_none(), "{declared}");
     let error = call.await.unwrap().unwrap_err();
-    assert!(error.message().contains("does not know"), "{error}");
+    assert!(error.message().contains("unknown result type"), "{error}");
     // The method cannot become a task.
     let mut office = Office::open().await;
     let call = tokio::spawn(office.session.read_resource("a:b").into_future());
     office.answer("resources/read", created(json!({}))).await;
     let error = call.await.unwrap().unwrap_err();
-    assert!(error.message().contains("does not know"), "{error}");
+    assert!(error.message().contains("unknown result type"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_its_server_forgets_is_no_error_of_the_arguments() {
+async fn forgotten_task_is_not_an_argument_error() {
     let mut office = Office::open().await;
     let call = office.call();
     office.answer("tools/call", created(json!({}))).await;
     office.refuse("tasks/get", -32602).await;
     let error = call.await.unwrap().unwrap_err();
-    assert!(
-        error.message().contains("does not have any more"),
-        "{error}"
-    );
+    assert!(error.message().contains("its task is gone"), "{error}");
     assert_eq!(error.code().value(), -32602);
     office.silence().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn intervals_neither_spin_nor_sleep_for_ever() {
+async fn poll_intervals_are_clamped() {
     for (interval, pause) in [(0, 50), (u64::MAX, 60_000)] {
         let mut office = Office::open().await;
         let call = office
@@ -162,7 +162,7 @@ async fn intervals_neither_spin_nor_sleep_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_have_an_end() {
+async fn questions_are_limited() {
     let client = client().on_elicit(|_: ElicitFormParams| async { Accept(json!({})) });
     let mut office = Office::of(client, json!({"tools": {}, "extensions": {ID: {}}})).await;
     let call = office.call();
@@ -201,7 +201,7 @@ async fn questions_have_an_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_goes_backwards_changes_nothing_that_is_over() {
+async fn backward_status_does_not_reopen_a_finished_task() {
     let mut office = Office::open().await;
     let call = office.call();
     office.answer("tools/call", created(json!({}))).await;
@@ -211,7 +211,7 @@ async fn a_status_that_goes_backwards_changes_nothing_that_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_result_is_bounded_like_any_message() {
+async fn long_result_is_bounded_like_any_message() {
     let limits = oxmcp::Limits::default().max_message_bytes(1 << 20);
     let mut office = Office::of(
         client().limits(limits),

@@ -65,7 +65,7 @@ impl HttpClient for SwitchableConnector {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_waited_for_while_its_server_restarts() {
+async fn client_keeps_waiting_while_server_restarts() {
     let store = Arc::new(MemoryTaskStore::new());
     let (tell, mut ids) = mpsc::channel(8);
     let server = || {

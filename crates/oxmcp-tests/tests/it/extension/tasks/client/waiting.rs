@@ -20,7 +20,7 @@ struct Confirm {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_becomes_a_task_is_awaited_like_any_other() {
+async fn call_that_becomes_a_task_is_awaited_transparently() {
     for policy in [
         TaskPolicy::Required,
         TaskPolicy::Always,
@@ -49,7 +49,7 @@ async fn a_call_that_becomes_a_task_is_awaited_like_any_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_is_asked_for_as_often_as_its_server_wants() {
+async fn task_is_polled_at_the_servers_interval() {
     let mut office = Office::open().await;
     let call = office.call();
     let request = office
@@ -74,7 +74,7 @@ async fn a_task_is_asked_for_as_often_as_its_server_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_was_born_over_is_asked_for_at_once() {
+async fn task_created_finished_is_fetched_at_once() {
     let mut office = Office::open().await;
     let call = office.call();
     office
@@ -87,7 +87,7 @@ async fn a_task_that_was_born_over_is_asked_for_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_answered_is_not_answered_again() {
+async fn answered_question_is_not_answered_again() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);
     let client = client().on_elicit(move |_: ElicitFormParams| {
@@ -127,7 +127,7 @@ async fn what_was_answered_is_not_answered_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_tells_of_changes_is_not_asked() {
+async fn server_that_notifies_of_changes_is_not_polled() {
     let mut office = Office::open().await;
     let call = office.call();
     office.answer("tools/call", created(json!({}))).await;
@@ -177,7 +177,7 @@ async fn a_server_that_tells_of_changes_is_not_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_for_a_while_is_asked_again_until_the_task_is_gone() {
+async fn transient_poll_failures_are_retried_until_expiry() {
     let mut office = Office::open().await;
     let call = office.call();
     office
@@ -200,7 +200,7 @@ async fn what_fails_for_a_while_is_asked_again_until_the_task_is_gone() {
         }
     }
     let error = call.await.unwrap().unwrap_err();
-    assert!(error.message().contains("cannot be found out"), "{error}");
+    assert!(error.message().contains("cannot get the status"), "{error}");
     assert!(
         (20..60).contains(&start.elapsed().as_secs()),
         "{:?}",
@@ -209,7 +209,7 @@ async fn what_fails_for_a_while_is_asked_again_until_the_task_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_given_up_cancels_its_task() {
+async fn abandoned_call_cancels_its_task() {
     for way in ["dropped", "timeout", "token"] {
         let mut office = Office::open().await;
         let token = oxmcp::CancellationToken::new();
@@ -243,7 +243,7 @@ async fn a_call_that_is_given_up_cancels_its_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_change_of_a_task_starts_the_time_out_anew_up_to_a_limit() {
+async fn task_changes_restart_the_timeout_up_to_limit() {
     let mut office = Office::open().await;
     let call = office
         .session
@@ -274,7 +274,7 @@ async fn each_change_of_a_task_starts_the_time_out_anew_up_to_a_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_task_came_to_is_what_the_call_would_have() {
+async fn task_outcome_equals_the_calls_outcome() {
     let outcomes = [
         (
             state(
@@ -304,7 +304,7 @@ async fn what_a_task_came_to_is_what_the_call_would_have() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_result_of_a_task_is_held_against_the_schema_of_its_tool() {
+async fn task_result_is_validated_against_output_schema() {
     let mut office = Office::open().await;
     let session = office.session.clone();
     let listing = tokio::spawn(async move { session.tools().all().await });
@@ -330,7 +330,7 @@ async fn the_result_of_a_task_is_held_against_the_schema_of_its_tool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_counts_whatever_the_status_means() {
+async fn outcome_counts_regardless_of_status() {
     let report =
         || json!({"resultType": "complete", "content": [{"type": "text", "text": "the report"}]});
     let error = || json!({"code": -32000, "message": "broken"});

@@ -26,7 +26,7 @@ fn refusal(id: &Value, code: i64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
+async fn json_rpc_error_counts_whatever_the_status() {
     for status in [400, 401, 404, 500] {
         let error = error_of(|asked| {
             let id = asked.body()["id"].clone();
@@ -44,7 +44,7 @@ async fn a_json_rpc_error_is_the_answer_whatever_the_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_without_json_is_an_error_that_quotes_the_server() {
+async fn error_status_without_json_quotes_the_server() {
     let error = error_of(|asked| asked.text(503, "text/html", "<h1>come back\nlater</h1>")).await;
     assert_eq!(error.http_status(), Some(503));
     assert!(!error.is_protocol() && !error.is_closed() && !error.is_network());
@@ -64,7 +64,7 @@ async fn a_status_without_json_is_an_error_that_quotes_the_server() {
 
 /// Every answer of the server is a 404 page: the path is wrong, or the whole URL.
 #[tokio::test(start_paused = true)]
-async fn the_error_of_a_url_that_is_no_endpoint_says_so() {
+async fn not_an_endpoint_error_says_so() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = Client::new("client", "1.0.0");
     let refusing = async {
@@ -79,12 +79,12 @@ async fn the_error_of_a_url_that_is_no_endpoint_says_so() {
     assert_eq!(error.http_status(), Some(404));
     assert_eq!(
         error.message(),
-        "the server answered 404 Not Found (http://server.example/mcp): no such page; is this the URL of an MCP server?"
+        "the server returned 404 Not Found (http://server.example/mcp): no such page; is this the URL of an MCP server?"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_fails_concerns_one_call() {
+async fn failing_connection_affects_one_call() {
     let error = error_of(|asked| asked.fail(Error::network("connection reset"))).await;
     assert!(error.is_network() && !error.is_closed());
     let text = error.message();
@@ -95,7 +95,7 @@ async fn a_connection_that_fails_concerns_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_is_no_answer_fails_the_call() {
+async fn unusable_body_fails_the_call() {
     for (form, body) in [
         ("text/html", "<p>welcome</p>"),
         ("application/json", ""),
@@ -113,8 +113,9 @@ async fn a_body_that_is_no_answer_fails_the_call() {
     assert!(error.message().contains("202 Accepted"), "{error}");
 }
 
+// Attack: resource exhaustion.
 #[tokio::test(start_paused = true)]
-async fn attack_7_answers_are_read_up_to_a_limit() {
+async fn responses_are_bounded() {
     let limits = Limits::default().max_message_bytes(1000);
     let (mut peer, endpoint) = Peer::endpoint();
     let client = modern().limits(limits);
@@ -146,7 +147,7 @@ async fn attack_7_answers_are_read_up_to_a_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_invalid_endpoint_is_refused_when_a_client_connects() {
+async fn invalid_endpoint_is_refused_on_connect() {
     let table = [
         (Endpoint::new("server.example/mcp"), "URL"),
         (Endpoint::new("ftp://server.example"), "http://"),
@@ -164,7 +165,7 @@ async fn an_invalid_endpoint_is_refused_when_a_client_connects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_shows_calls_that_fail() {
+async fn failing_calls_are_logged() {
     let (mut peer, endpoint) = Peer::endpoint();
     let lines = Arc::<Mutex<Vec<String>>>::default();
     let log = Arc::clone(&lines);
@@ -177,7 +178,7 @@ async fn a_log_shows_calls_that_fail() {
     })
     .await;
     assert_eq!(session.unwrap_err().http_status(), Some(503));
-    let failed = "<- (request 1 failed: the server answered 503 Service Unavailable (http://server.example/mcp); \
-        call again where that can do no harm)";
+    let failed = "<- (request 1 failed: the server returned 503 Service Unavailable (http://server.example/mcp); \
+        retry only if the call is idempotent)";
     assert_eq!(lines.lock().unwrap().last().unwrap(), failed);
 }

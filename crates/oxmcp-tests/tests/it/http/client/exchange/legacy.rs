@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::http::client::peer::{Peer, both, legacy, open, open_listening, text};
 
 #[tokio::test(start_paused = true)]
-async fn e4_all_after_initialize_carries_the_session_and_the_revision() {
+async fn later_requests_carry_session_and_revision() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -48,7 +48,7 @@ async fn e4_all_after_initialize_carries_the_session_and_the_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_may_have_no_id() {
+async fn session_may_have_no_id() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         let asked = peer.post("tools/call").await;
@@ -63,7 +63,7 @@ async fn a_session_may_have_no_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_call_comes_after_the_session_is_open_and_its_stream_too() {
+async fn first_call_waits_for_session_and_stream() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -92,7 +92,7 @@ async fn the_first_call_comes_after_the_session_is_open_and_its_stream_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_call_does_not_wait_for_a_stream_that_never_begins() {
+async fn first_call_does_not_wait_for_stalled_stream() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), peer.initialize(None)).await;
@@ -109,7 +109,7 @@ async fn the_first_call_does_not_wait_for_a_stream_that_never_begins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_server_asks_on_its_stream_and_is_answered_by_post() {
+async fn server_request_on_stream_is_answered_by_post() {
     let (mut peer, _session, listening) = open_listening(Some("s-1")).await;
     listening.message(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
     let answer = peer.next().await;
@@ -122,7 +122,7 @@ async fn the_server_asks_on_its_stream_and_is_answered_by_post() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_sent_again_until_the_server_takes_or_refuses_it() {
+async fn answer_is_resent_until_accepted_or_refused() {
     let (mut peer, _session, listening) = open_listening(Some("s-1")).await;
     let minute = Duration::from_secs(60);
     for (id, status) in [(1, Some(429)), (2, Some(502)), (3, Some(503)), (4, None)] {
@@ -147,7 +147,7 @@ async fn an_answer_is_sent_again_until_the_server_takes_or_refuses_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_is_cancelled_by_post_and_its_stream_is_given_up() {
+async fn dropped_call_posts_cancellation_and_abandons_its_stream() {
     let (mut peer, session) = open(Some("s-1")).await;
     let limit = Duration::from_millis(100);
     let late = async {
@@ -168,7 +168,7 @@ async fn a_call_that_is_dropped_is_cancelled_by_post_and_its_stream_is_given_up(
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_is_bounded_where_the_server_does_not_answer() {
+async fn closing_is_bounded_with_an_unresponsive_server() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (closed, ()) = both(timeout(Duration::from_secs(6), session.close()), async {
         let asked = peer.next().await;
@@ -179,8 +179,9 @@ async fn closing_is_bounded_where_the_server_does_not_answer() {
     closed.unwrap().unwrap();
 }
 
+// Attack: resource exhaustion.
 #[tokio::test(start_paused = true)]
-async fn attack_7_a_server_that_asks_and_does_not_listen_makes_nothing_grow() {
+async fn server_asking_without_reading_uses_bounded_memory() {
     let (mut peer, session, listening) = open_listening(Some("s-1")).await;
     for id in 0..20_000 {
         listening.message(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}));
@@ -209,7 +210,7 @@ async fn attack_7_a_server_that_asks_and_does_not_listen_makes_nothing_grow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_notification_that_is_not_taken_harms_nothing() {
+async fn rejected_notification_is_harmless() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {

@@ -38,8 +38,9 @@ async fn answered(
     result
 }
 
+// Attack: resource exhaustion.
 #[tokio::test(start_paused = true)]
-async fn attack_7_no_depth_of_brackets_in_an_answer_is_gone_into() {
+async fn deeply_nested_response_is_not_recursed_into() {
     let brackets = "[".repeat(100_000) + &"]".repeat(100_000);
     let (mut peer, session) = discover().await;
     let error = answered(&mut peer, &session, |asked| {
@@ -57,7 +58,7 @@ async fn attack_7_no_depth_of_brackets_in_an_answer_is_gone_into() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+async fn unreadable_answer_fails_its_call_at_once() {
     let (mut peer, session) = discover().await;
     let deep = "[".repeat(200) + &"]".repeat(200);
     for answer in [
@@ -81,7 +82,7 @@ async fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
             });
             let error = error.await.unwrap_err();
             let text = error.message();
-            assert!(text.contains("the answer is malformed"), "{answer}: {text}");
+            assert!(text.contains("malformed response"), "{answer}: {text}");
         }
     }
 }
@@ -100,8 +101,9 @@ fn endless(asked: Asked, status: u16) -> Chunks {
     chunks
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_a_refusal_that_does_not_end_is_one_all_the_same() {
+async fn endless_refusal_is_still_a_refusal() {
     let (mut peer, session) = open(Some("s-1")).await;
     let start = Instant::now();
     let (answer, _endless) = both(patient_call(&session), async {
@@ -114,8 +116,9 @@ async fn attack_8_a_refusal_that_does_not_end_is_one_all_the_same() {
     assert!(start.elapsed() < SOON);
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_a_renewal_waits_for_no_end() {
+async fn session_renewal_does_not_await_endless_response() {
     let (mut peer, session) = open(Some("s-1")).await;
     let start = Instant::now();
     let (answer, _endless) = both(patient_call(&session), async {
@@ -144,8 +147,9 @@ async fn attack_8_a_renewal_waits_for_no_end() {
     assert!(start.elapsed() < 2 * SOON);
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_the_first_call_does_not_wait_for_the_end_of_earlier_answers() {
+async fn first_call_does_not_await_earlier_responses() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let start = Instant::now();
@@ -165,8 +169,9 @@ async fn attack_8_the_first_call_does_not_wait_for_the_end_of_earlier_answers() 
     assert!(start.elapsed() < SOON);
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_a_stream_that_is_refused_without_end_is_not_waited_for() {
+async fn endlessly_refused_stream_is_not_awaited() {
     for status in [200, 400] {
         let (mut peer, session) = open(None).await;
         let start = Instant::now();

@@ -79,7 +79,7 @@ async fn notifications_before_the_answer_are_delivered_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_closes_its_exchange_and_says_nothing() {
+async fn dropped_call_closes_its_exchange_without_a_notification() {
     let (mut peer, session) = discover().await;
     for streams in [false, true] {
         let limit = Duration::from_millis(100);
@@ -102,7 +102,7 @@ async fn a_call_that_is_dropped_closes_its_exchange_and_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_cut_fails_its_call_and_no_other() {
+async fn cut_stream_fails_only_its_call() {
     let (mut peer, session) = discover().await;
     let ends: [fn(Chunks); 3] = [drop, Chunks::breaks, |chunks| {
         // An incomplete event does not count, and event ids allow no resumption.
@@ -116,10 +116,7 @@ async fn a_stream_that_is_cut_fails_its_call_and_no_other() {
         .await;
         let error = answer.unwrap_err();
         assert!(error.is_network() && !error.is_closed(), "{error}");
-        assert!(
-            error.message().contains("cannot be taken up again"),
-            "{error}"
-        );
+        assert!(error.message().contains("cannot be resumed"), "{error}");
     }
     let (answer, ()) = both(call(&session, "add"), async {
         peer.post("tools/call").await.result(text("3"));
@@ -147,7 +144,7 @@ async fn calls_do_not_wait_for_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_whose_stream_is_cut_is_made_again() {
+async fn subscription_with_cut_stream_is_reopened() {
     let (mut peer, session) = discover().await;
     let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
     let acknowledge = |asked: crate::http::client::peer::Asked| {

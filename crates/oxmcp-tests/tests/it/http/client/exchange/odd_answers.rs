@@ -83,7 +83,7 @@ async fn events_are_read_under_any_media_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_needs_no_media_type_and_no_length() {
+async fn answer_needs_no_media_type_or_length() {
     let results = answered(|asked| {
         let body = asked.reply_to(text("5")).to_string();
         let (first, rest) = body.split_at(7);
@@ -97,7 +97,7 @@ async fn an_answer_needs_no_media_type_and_no_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_is_no_answer() {
+async fn html_page_is_not_an_answer() {
     for kind in ["text/html", "", "application/json"] {
         let results = answered(|asked| asked.text(200, kind, "<p>{\"id\":1}</p>"));
         for result in results.await {
@@ -107,7 +107,7 @@ async fn a_page_is_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn marks_in_events_and_two_marks() {
+async fn byte_order_marks_in_events_are_skipped() {
     let results = answered(|asked| {
         let answer = asked.reply_to(text("5"));
         asked.events().raw(format!("data: \u{feff}{answer}\n\n"));
@@ -125,7 +125,7 @@ async fn marks_in_events_and_two_marks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_marked_answer_opens_a_session() {
+async fn response_with_byte_order_mark_opens_session() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -147,7 +147,7 @@ async fn a_marked_answer_opens_a_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_session_id_is_none() {
+async fn empty_session_id_is_ignored() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -185,7 +185,7 @@ async fn notifications_are_accepted_with_any_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_may_come_with_another_success() {
+async fn answer_may_have_another_success_status() {
     for status in [200, 201, 202] {
         let results = answered(|asked| {
             let answer = asked.reply_to(text("5"));
@@ -198,7 +198,7 @@ async fn an_answer_may_come_with_another_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_in_another_spelling_answer_the_call() {
+async fn response_id_in_another_spelling_matches() {
     for spell in [
         |id: &Value| json!(id.to_string()),
         |id: &Value| json!(id.as_f64()),
@@ -221,7 +221,7 @@ async fn ids_in_another_spelling_answer_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_without_an_id_answers_its_request() {
+async fn error_without_an_id_answers_its_request() {
     let error = json!({"code": -32000, "message": "I do not like it"});
     for body in [
         json!({"jsonrpc": "2.0", "id": null, "error": error}),
@@ -245,7 +245,7 @@ async fn an_error_without_an_id_answers_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_initialize_without_an_id_says_why() {
+async fn refused_initialize_without_id_reports_the_reason() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {

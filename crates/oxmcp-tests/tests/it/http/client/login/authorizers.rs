@@ -55,14 +55,14 @@ async fn refused(is_good_after: usize) -> (Result<ClientSession>, usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_is_sent_again_with_what_its_authorizer_has_got() {
+async fn request_is_retried_with_authorizers_new_credentials() {
     let (session, refusals) = refused(2).await;
     call(&session.unwrap(), "add").await.unwrap();
     assert_eq!(refusals, 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_is_sent_five_times_at_most() {
+async fn request_is_sent_at_most_five_times() {
     let (session, refusals) = refused(100).await;
     assert!(session.unwrap_err().is_unauthorized());
     assert_eq!(refusals, 4);

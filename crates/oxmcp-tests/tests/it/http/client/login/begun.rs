@@ -30,7 +30,7 @@ async fn refusal(login: &Login, sealed: &str, callback: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_is_finished_by_another_process_than_the_one_that_began_it() {
+async fn login_can_be_finished_by_another_process() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let attempt = process(&web, &store).user("ann").begin(MCP).await.unwrap();
     assert!(!format!("{attempt:?}").contains("state"));
@@ -52,7 +52,7 @@ async fn a_login_is_finished_by_another_process_than_the_one_that_began_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_bound_to_a_key_that_goes_with_the_attempt() {
+async fn key_of_bound_token_travels_with_the_attempt() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ann = || process(&web, &store).user("ann").dpop();
     let attempt = ann().begin(MCP).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_token_is_bound_to_a_key_that_goes_with_the_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_users_share_a_client_and_no_token() {
+async fn two_users_share_a_client_but_no_token() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let of = |user: &str| process(&web, &store).user(user);
     let (ann, bob) = (of("ann"), of("bob"));
@@ -87,7 +87,7 @@ async fn two_users_share_a_client_and_no_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_is_for_one_user_one_answer_and_one_time() {
+async fn attempt_is_valid_for_one_user_and_answer() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let (ann, mallory) = (
         process(&web, &store).user("ann"),
@@ -113,7 +113,7 @@ async fn an_attempt_is_for_one_user_one_answer_and_one_time() {
     ann.finish(of_ann.sealed(), &callback).await.unwrap();
     assert_eq!(web.asked(), ["authorization_code"]);
     let said = refusal(&ann, of_ann.sealed(), &callback).await;
-    assert!(said.contains("finished already"), "{said}");
+    assert!(said.contains("already finished"), "{said}");
     assert!(web.asked().is_empty(), "a code is sent once");
     // The code is not accepted again, even if nothing is remembered of the login.
     ann.logout(MCP).await.unwrap();
@@ -122,7 +122,7 @@ async fn an_attempt_is_for_one_user_one_answer_and_one_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_request_says_what_to_begin_and_finds_the_login() {
+async fn interaction_error_leads_to_begin_and_the_login() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().greets_all = true;
     web.fake().scoped = vec!["write"];
@@ -148,7 +148,7 @@ async fn a_refused_request_says_what_to_begin_and_finds_the_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_known_no_more_is_registered_anew_by_the_next_login() {
+async fn unknown_client_is_reregistered_by_next_login() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ann = process(&web, &store).user("ann");
     let attempt = ann.begin(MCP).await.unwrap();
@@ -165,7 +165,7 @@ async fn a_client_that_is_known_no_more_is_registered_anew_by_the_next_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_refused_at_the_page_is_registered_anew_by_the_next_login() {
+async fn client_refused_at_page_is_reregistered_next_time() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ann = process(&web, &store).user("ann");
     for (error, answers) in [
@@ -192,7 +192,7 @@ async fn a_client_that_is_refused_at_the_page_is_registered_anew_by_the_next_log
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_authorization_server_is_not_asked_for_the_scopes_of_the_one_before() {
+async fn new_authorization_server_gets_no_earlier_scopes() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().scoped = vec!["write"];
     let ann = process(&web, &store).user("ann");
@@ -208,7 +208,7 @@ async fn another_authorization_server_is_not_asked_for_the_scopes_of_the_one_bef
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_is_to_be_bound_to_a_key_does_not_use_a_token_without() {
+async fn bound_login_does_not_use_an_unbound_token() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = agreeing(&web).store(store.clone());
     connect(&web, login).await.unwrap();
@@ -219,7 +219,7 @@ async fn a_login_that_is_to_be_bound_to_a_key_does_not_use_a_token_without() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_login_by_redirect_is_begun() {
+async fn only_redirect_logins_can_be_begun() {
     let web = Web::new();
     for login in [Login::browser(), Login::non_interactive(), agreeing(&web)] {
         let error = login.begin(MCP).await.unwrap_err();
@@ -231,8 +231,9 @@ async fn only_a_login_by_redirect_is_begun() {
     assert!(web.asked().is_empty());
 }
 
+// Attack: leaks of secrets.
 #[tokio::test(start_paused = true)]
-async fn attack_21_logins_are_listed_without_their_secrets() {
+async fn logins_are_listed_without_secrets() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = process(&web, &store).user("ann");
     let attempt = login.begin(MCP).await.unwrap();
@@ -256,7 +257,7 @@ async fn attack_21_logins_are_listed_without_their_secrets() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn logging_out_revokes_and_forgets() {
+async fn logout_revokes_and_deletes_the_login() {
     for (revokes, asked, is_ok) in [
         (None, &[][..], true),
         (Some(200), &["revoke refresh_token"], true),
@@ -274,7 +275,7 @@ async fn logging_out_revokes_and_forgets() {
         if let Err(error) = result {
             let text = error.message();
             assert!(
-                text.contains("are deleted") && text.contains("503"),
+                text.contains("deleted the tokens") && text.contains("503"),
                 "{text}"
             );
             assert!(!format!("{error:#?}").contains("hunter"));
@@ -287,7 +288,7 @@ async fn logging_out_revokes_and_forgets() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn logging_out_leaves_other_servers_alone() {
+async fn logout_does_not_affect_other_servers() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = process(&web, &store).user("ann");
     log_in(&web, &login).await;
@@ -296,7 +297,7 @@ async fn logging_out_leaves_other_servers_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_logged_out_is_not_refreshed() {
+async fn logged_out_session_is_not_refreshed() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = process(&web, &store).user("ann");
     log_in(&web, &login).await;
@@ -311,8 +312,9 @@ async fn what_is_logged_out_is_not_refreshed() {
     assert!(store.keys("ann").await.unwrap().is_empty());
 }
 
+// Attack: credentials that are sent to guessed endpoints.
 #[tokio::test(start_paused = true)]
-async fn attack_12_no_refresh_token_is_kept_of_endpoints_that_nobody_has_named() {
+async fn refresh_token_from_unnamed_endpoints_is_not_stored() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().hides = true;
     let login = process(&web, &store);
@@ -322,7 +324,7 @@ async fn attack_12_no_refresh_token_is_kept_of_endpoints_that_nobody_has_named()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_at_another_authorization_server_takes_the_place_of_the_one_before() {
+async fn login_at_another_server_replaces_the_previous_one() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ann = process(&web, &store).user("ann");
     log_in(&web, &ann).await;

@@ -10,7 +10,7 @@ async fn tools(session: &ClientSession) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_in_mid_session_leaves_what_the_one_before_was_told() {
+async fn mid_session_login_does_not_see_earlier_cache() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     let first = tools(&session).await;
@@ -31,8 +31,9 @@ async fn a_login_in_mid_session_leaves_what_the_one_before_was_told() {
     assert_eq!(count(&web.fake().log, "mcp list"), 2);
 }
 
+// Attack: private cached answers of another caller.
 #[tokio::test(start_paused = true)]
-async fn attack_23_an_answer_belongs_to_the_login_that_it_came_for() {
+async fn cached_answer_belongs_to_its_login() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -50,8 +51,9 @@ async fn attack_23_an_answer_belongs_to_the_login_that_it_came_for() {
     assert_eq!(count(&web.fake().log, "mcp list"), 2);
 }
 
+// Attack: private cached answers of another caller.
 #[tokio::test(start_paused = true)]
-async fn attack_23_sessions_share_answers_within_one_login_alone() {
+async fn sessions_share_answers_only_within_one_login() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ours = client();
     let connect = async |user: &str| {
@@ -65,7 +67,7 @@ async fn attack_23_sessions_share_answers_within_one_login_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_the_next_login_is_not_kept_for_the_one_before() {
+async fn answer_to_next_login_skips_previous_logins_cache() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let ours = client();
     let connect = async || {
@@ -82,7 +84,7 @@ async fn an_answer_to_the_next_login_is_not_kept_for_the_one_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_a_refresh_was_needed_for_is_kept() {
+async fn answer_after_a_refresh_is_cached() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();

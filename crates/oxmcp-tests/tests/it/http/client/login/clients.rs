@@ -9,7 +9,7 @@ use super::*;
 use crate::http::client::login::fake::AS;
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_was_forgotten_is_registered_anew_once() {
+async fn forgotten_client_is_reregistered_once() {
     for withholds_refresh in [false, true] {
         let web = Web::new();
         web.fake().withholds_refresh = withholds_refresh;
@@ -28,7 +28,7 @@ async fn a_client_that_was_forgotten_is_registered_anew_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_refused_at_once_is_not_registered_again_and_again() {
+async fn immediately_refused_client_is_not_reregistered_repeatedly() {
     let web = Web::new();
     let forgetting = web.clone();
     let login = Login::with_redirect(REDIRECT, move |url| {
@@ -44,7 +44,7 @@ async fn a_client_that_is_refused_at_once_is_not_registered_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_registered_for_too_few_scopes_is_registered_anew_once() {
+async fn client_with_too_few_scopes_is_reregistered_once() {
     let web = Web::new();
     web.fake().refuses_scopes = true;
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_client_that_is_registered_for_too_few_scopes_is_registered_anew_once(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scope_that_is_refused_to_a_new_client_is_not_asked_for_again() {
+async fn scope_refused_to_new_client_is_not_rerequested() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.asked();
@@ -78,7 +78,7 @@ async fn a_scope_that_is_refused_to_a_new_client_is_not_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_configured_client_that_is_not_known_is_named() {
+async fn unknown_configured_client_is_named() {
     let web = Web::new();
     let own = auth::client::Client::new("configured")
         .unwrap()
@@ -88,7 +88,7 @@ async fn a_configured_client_that_is_not_known_is_named() {
     for part in [
         "https://as.example/token",
         r#""configured""#,
-        "Check its id",
+        "check its ID",
     ] {
         assert!(error.message().contains(part), "{error}");
     }
@@ -96,9 +96,9 @@ async fn a_configured_client_that_is_not_known_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_page_says_of_a_configured_client_is_explained() {
+async fn authorization_page_error_is_explained() {
     for (refusal, what_to_do) in [
-        ("unauthorized_client", "Check its id"),
+        ("unauthorized_client", "check its ID"),
         ("invalid_scope", "Login::scopes"),
     ] {
         let web = Web::new();
@@ -120,7 +120,7 @@ async fn what_the_page_says_of_a_configured_client_is_explained() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_cannot_begin_is_not_left_out_the_next_time() {
+async fn login_that_cannot_begin_fails_every_time() {
     use oxmcp::{Limits, transport::Transport};
 
     let own = auth::client::Client::new("id")
@@ -134,8 +134,9 @@ async fn a_login_that_cannot_begin_is_not_left_out_the_next_time() {
     }
 }
 
+// Attack: credentials that are sent to guessed endpoints.
 #[tokio::test(start_paused = true)]
-async fn attack_12_nothing_that_was_kept_goes_to_endpoints_that_nobody_has_named() {
+async fn stored_credentials_are_not_sent_to_unnamed_endpoints() {
     let web = Web::new();
     web.fake().hides = true;
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -150,8 +151,9 @@ async fn attack_12_nothing_that_was_kept_goes_to_endpoints_that_nobody_has_named
     );
 }
 
+// Attack: credentials that are sent to guessed endpoints.
 #[tokio::test(start_paused = true)]
-async fn attack_12_no_secret_goes_to_endpoints_that_nobody_has_named() {
+async fn client_secret_is_not_sent_to_unnamed_endpoints() {
     let web = Web::new();
     web.fake().hides = true;
     let own = auth::client::Client::new("id")
@@ -164,8 +166,9 @@ async fn attack_12_no_secret_goes_to_endpoints_that_nobody_has_named() {
     assert!(web.asked().is_empty());
 }
 
+// Attack: mix-up of authorization servers.
 #[tokio::test(start_paused = true)]
-async fn attack_10_another_authorization_server_gets_nothing_of_the_one_before() {
+async fn new_authorization_server_gets_no_earlier_credentials() {
     let web = Web::new();
     let store = oxmcp::http::MemoryTokenStore::new();
     let login = agreeing(&web).store(store.clone());
@@ -188,7 +191,7 @@ async fn attack_10_another_authorization_server_gets_nothing_of_the_one_before()
 }
 
 #[tokio::test]
-async fn what_a_login_asks_goes_by_a_client_of_its_own() {
+async fn login_uses_its_own_http_client() {
     // Nothing listens at this address, and the endpoint's HTTP client answers for it.
     let web = Web::new();
     let mcp = "http://127.0.0.1:1/mcp";
@@ -198,6 +201,6 @@ async fn what_a_login_asks_goes_by_a_client_of_its_own() {
     let endpoint = endpoint.login(agreeing(&web));
     let error = client().connect(endpoint).await.unwrap_err();
     assert!(error.is_authorization(), "{error}");
-    let place = "http://127.0.0.1:1/.well-known/oauth-protected-resource/mcp could not be asked";
+    let place = "request to http://127.0.0.1:1/.well-known/oauth-protected-resource/mcp failed";
     assert!(error.message().contains(place), "{error}");
 }

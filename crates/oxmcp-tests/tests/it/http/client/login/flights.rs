@@ -14,7 +14,7 @@ pub(super) const WHOLE: [&str; 5] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn the_first_refusal_leads_to_a_login() {
+async fn first_refusal_starts_a_login() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     assert_eq!(web.asked(), WHOLE);
@@ -23,7 +23,7 @@ async fn the_first_refusal_leads_to_a_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_that_wait_share_one_refresh_and_the_newest_token_is_kept() {
+async fn waiting_calls_share_one_refresh() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.asked();
@@ -37,7 +37,7 @@ async fn all_that_wait_share_one_refresh_and_the_newest_token_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_ends_is_refreshed_before_it_is_used() {
+async fn expiring_token_is_refreshed_before_use() {
     let web = Web::new();
     web.fake().expires_in = 1;
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_token_that_ends_is_refreshed_before_it_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_used_until_its_end_where_it_cannot_be_refreshed() {
+async fn unrefreshable_token_is_used_until_it_expires() {
     let web = Web::new();
     web.fake().expires_in = 1;
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -58,7 +58,7 @@ async fn a_token_is_used_until_its_end_where_it_cannot_be_refreshed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_refresh_is_refused_somebody_logs_in_again_with_the_same_client() {
+async fn refused_refresh_logs_in_with_same_client() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.asked();
@@ -76,7 +76,7 @@ async fn where_the_refresh_is_refused_somebody_logs_in_again_with_the_same_clien
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_authorization_server_that_is_down_logs_nobody_out() {
+async fn authorization_server_outage_logs_nobody_out() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.asked();
@@ -95,7 +95,7 @@ async fn an_authorization_server_that_is_down_logs_nobody_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refresh_comes_to_its_end_although_nobody_waits_for_it() {
+async fn refresh_completes_even_if_abandoned() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -117,7 +117,7 @@ async fn a_refresh_comes_to_its_end_although_nobody_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scopes_are_added_to_those_that_were_asked_for() {
+async fn scopes_are_added_to_those_already_requested() {
     let web = Web::new();
     web.fake().scoped = vec!["write", "admin"];
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -135,7 +135,7 @@ async fn scopes_are_added_to_those_that_were_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_is_kept_in_its_store_for_its_user() {
+async fn login_is_stored_for_its_user() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let first = connect(&web, agreeing(&web).user("a").store(store.clone()))
         .await
@@ -152,7 +152,7 @@ async fn a_login_is_kept_in_its_store_for_its_user() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_endpoints_of_one_store_share_what_the_quicker_one_got() {
+async fn endpoints_of_one_store_share_the_first_tokens() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let one = connect(&web, agreeing(&web).store(store.clone()))
         .await
@@ -168,7 +168,7 @@ async fn two_endpoints_of_one_store_share_what_the_quicker_one_got() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_may_take_longer_than_a_call() {
+async fn login_may_take_longer_than_a_call() {
     let web = Web::new();
     let slow = web.clone();
     let login = Login::with_redirect(REDIRECT, move |url| {
@@ -185,7 +185,7 @@ async fn a_person_may_take_longer_than_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_logs_in_where_the_token_endpoint_has_moved() {
+async fn moved_token_endpoint_leads_to_a_login() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -194,7 +194,7 @@ async fn somebody_logs_in_where_the_token_endpoint_has_moved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn credentials_that_cannot_be_read_are_as_none() {
+async fn unreadable_credentials_count_as_missing() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = || agreeing(&web).store(store.clone());
     connect(&web, login()).await.unwrap();
@@ -209,7 +209,7 @@ async fn credentials_that_cannot_be_read_are_as_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_another_program_makes_is_found() {
+async fn login_made_by_another_program_is_found() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().greets_all = true;
     let login = Login::non_interactive().store(store.clone());

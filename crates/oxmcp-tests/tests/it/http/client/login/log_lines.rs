@@ -69,8 +69,9 @@ async fn begun(web: &Web) -> String {
     format!("{:#?}", again.unwrap_err())
 }
 
+// Attack: leaks of secrets.
 #[tokio::test]
-async fn attack_21_no_secret_is_in_a_log_line_or_an_error() {
+async fn no_secret_appears_in_logs_or_errors() {
     let lines = LogLines::default();
     let _guard = subscribe(lines.clone());
     let mut texts = Vec::new();

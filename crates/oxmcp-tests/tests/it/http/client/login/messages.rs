@@ -139,7 +139,7 @@ const FAULTS: &[Fault] = &[
 ];
 
 #[tokio::test(start_paused = true)]
-async fn each_fault_is_named_with_its_place_and_without_secrets() {
+async fn fault_messages_name_place_and_hide_secrets() {
     let mut messages = String::new();
     for (name, fault) in FAULTS {
         let web = Web::new();
@@ -154,62 +154,62 @@ async fn each_fault_is_named_with_its_place_and_without_secrets() {
     }
     insta::assert_snapshot!(messages, @r#"
     the place of the resource's metadata is down:
-      POST https://mcp.example/mcp failed: a metadata document was expected at "https://mcp.example/.well-known/oauth-protected-resource/mcp", and 503 came
+      POST https://mcp.example/mcp failed: expected a metadata document at "https://mcp.example/.well-known/oauth-protected-resource/mcp", but got 503
     the resource's metadata are cut off:
-      POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": the metadata of the protected resource cannot be read: it ends too early (line 1, column 21)
+      POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": invalid protected resource metadata: JSON is cut off
     the metadata are of another resource:
-      POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": the protected resource metadata is of "https://evil.example/", and the MCP server is "https://mcp.example/mcp": a token for the one must not be sent to the other. Connect to the URL that the metadata names, or have its `resource` put right
+      POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": protected resource metadata is for "https://evil.example/", not for the MCP server "https://mcp.example/mcp"; connect to that URL, or correct `resource` in the metadata
     no authorization server is named:
-      POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": the metadata of "https://mcp.example/mcp" names no authorization server (`authorization_servers`): nobody knows where to get a token. If you know it, configure the issuer
+      POST https://mcp.example/mcp failed: "https://mcp.example/.well-known/oauth-protected-resource/mcp": metadata of "https://mcp.example/mcp" names no authorization server (`authorization_servers`); add it there, or configure the issuer
     the metadata redirect without end:
       POST https://mcp.example/mcp failed: https://as.example/.well-known/oauth-authorization-server redirects more than 3 times in a row
     the metadata redirect to plain http:
-      POST https://mcp.example/mcp failed: the URL that https://as.example/.well-known/oauth-authorization-server redirects to "http://as.example/" must be https
+      POST https://mcp.example/mcp failed: invalid URL that https://as.example/.well-known/oauth-authorization-server redirects to "http://as.example/": must be https
     the metadata redirect into this network:
-      POST https://mcp.example/mcp failed: https://169.254.169.254/ could not be asked: 169.254.169.254 is at 169.254.169.254, which is no public address: what another server names must not lead there. If that is right, say so: by Login::trust_host, or TrustedIssuer::keys_at
+      POST https://mcp.example/mcp failed: request to https://169.254.169.254/ failed: 169.254.169.254 is at 169.254.169.254, which is not a public address; if you trust it, allow it with `Login::trust_host` or `TrustedIssuer::keys_at`
     the metadata are too long:
-      POST https://mcp.example/mcp failed: https://as.example/.well-known/oauth-authorization-server could not be asked: the answer of https://as.example/.well-known/oauth-authorization-server is longer than 1048576 bytes
+      POST https://mcp.example/mcp failed: request to https://as.example/.well-known/oauth-authorization-server failed: the response from https://as.example/.well-known/oauth-authorization-server exceeds the limit of 1048576 bytes
     the authorization server has no metadata:
-      POST https://mcp.example/mcp failed: there is no metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server answered 404, https://as.example/.well-known/openid-configuration answered 404. If you know the authorization server, configure the issuer
+      POST https://mcp.example/mcp failed: could not find the metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server returned 404, https://as.example/.well-known/openid-configuration returned 404; check the URL, or configure the issuer
     its metadata are a list:
-      POST https://mcp.example/mcp failed: there is no metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server answered 200 without a JSON object, https://as.example/.well-known/openid-configuration answered 404. If you know the authorization server, configure the issuer
+      POST https://mcp.example/mcp failed: could not find the metadata of the authorization server "https://as.example": https://as.example/.well-known/oauth-authorization-server returned 200 without a JSON object, https://as.example/.well-known/openid-configuration returned 404; check the URL, or configure the issuer
     its metadata cannot be read:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server cannot be read: it ends too early (line 1, column 14)
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": invalid authorization server metadata: JSON is cut off
     its metadata name no issuer:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names no issuer: they must be the same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": issuer mismatch: the metadata of the authorization server "https://as.example" names no issuer; correct one of them, or configure the issuer if you trust the server
     its metadata are of another issuer:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names the issuer "https://as.example/x": they must be the same, except for a slash after the host. If the server is yours, correct one of them; if you trust it, pin the issuer
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": issuer mismatch: the metadata of the authorization server "https://as.example" names the issuer "https://as.example/x"; correct one of them, or configure the issuer if you trust the server
     it has no PKCE:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` lists others alone: nobody may be sent there to log in. Have S256 switched on there
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": authorization server "https://as.example" does not advertise PKCE with S256: `code_challenge_methods_supported` lists only other methods; enable S256 on the server
     its support of PKCE is not said:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" must say that it supports PKCE with S256, and `code_challenge_methods_supported` is missing: nobody may be sent there to log in. If you know that it does, set assume_pkce; else have it switched on there
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": authorization server "https://as.example" does not advertise PKCE with S256: `code_challenge_methods_supported` is missing; enable it on the server, or set `assume_pkce` if you know that the server supports S256
     it has no place to log in:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": the metadata of the authorization server "https://as.example" names no `authorization_endpoint`, which this login needs. Have it put right there, or log in in another way
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": authorization server "https://as.example" has no `authorization_endpoint` in its metadata; add it there, or log in another way
     clients cannot register:
-      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": there is no client for the authorization server "https://as.example": its metadata offers neither registrations (`registration_endpoint`) nor ids that are URLs (`client_id_metadata_document_supported`), or none is configured. Have a client registered there, and configure it (`Login::client`, or `ClientOptions::registered`)
+      POST https://mcp.example/mcp failed: "https://as.example/.well-known/oauth-authorization-server": no client for the authorization server "https://as.example": dynamic registration (`registration_endpoint`) and client ID metadata documents (`client_id_metadata_document_supported`) are not offered or not configured; register a client there, and configure it with `Login::client` or `ClientOptions::registered`
     the registration is refused:
-      POST https://mcp.example/mcp failed: the registration of a client with redirect URIs ["http://127.0.0.1:4711/callback"] at "https://as.example/register" answered 400, invalid_redirect_uri: no loopback here
+      POST https://mcp.example/mcp failed: registration with redirect URIs ["http://127.0.0.1:4711/callback"] at "https://as.example/register" failed with 400, invalid_redirect_uri: no loopback here
     the registration cannot be read:
-      POST https://mcp.example/mcp failed: the answer to the registration at "https://as.example/register" cannot be read: a member is missing or has another type than expected (line 1, column 2)
+      POST https://mcp.example/mcp failed: invalid registration response from "https://as.example/register": a member is missing or has the wrong type
     the answer is an error:
-      POST https://mcp.example/mcp failed: the authorization server "https://as.example" did not authorize: access_denied: not today
+      POST https://mcp.example/mcp failed: authorization server "https://as.example" refused the login: access_denied: not today
     the answer is from another issuer:
-      POST https://mcp.example/mcp failed: the answer is from "https://evil.example", and "https://as.example" was asked: they must be the same, letter by letter
+      POST https://mcp.example/mcp failed: issuer mismatch: authorization response is from "https://evil.example"; expected "https://as.example"
     the answer does not say whose it is:
-      POST https://mcp.example/mcp failed: the answer does not say who gave it (`iss`), and "https://as.example" says that its answers do
+      POST https://mcp.example/mcp failed: authorization response has no `iss`, although the metadata of "https://as.example" advertises it
     the answer is empty:
-      POST https://mcp.example/mcp failed: the answer of "https://as.example" to the authorization request has neither a code nor an error
+      POST https://mcp.example/mcp failed: authorization response from "https://as.example" has neither a code nor an error
     the answer is to another request:
-      POST https://mcp.example/mcp failed: the answer is not to this authorization request, which was made at "https://as.example": its `state` is missing or another. Log in again
+      POST https://mcp.example/mcp failed: authorization response does not belong to the request to "https://as.example": `state` is missing or wrong; log in again
     the token endpoint is down:
-      POST https://mcp.example/mcp failed: the token request to "https://as.example/token" answered 503
+      POST https://mcp.example/mcp failed: token request to "https://as.example/token" failed with 503
     the code is refused:
-      POST https://mcp.example/mcp failed: the token request to "https://as.example/token" answered 400, invalid_grant
+      POST https://mcp.example/mcp failed: token request to "https://as.example/token" failed with 400, invalid_grant
     the token answer cannot be read:
-      POST https://mcp.example/mcp failed: the token answer of "https://as.example/token" cannot be read: a member is missing or has another type than expected (line 1, column 27)
+      POST https://mcp.example/mcp failed: invalid token response from "https://as.example/token": a member is missing or has the wrong type
     the token is of another type:
-      POST https://mcp.example/mcp failed: "https://as.example/token": a token of the type Bearer or DPoP was expected, and one of "mac" came
+      POST https://mcp.example/mcp failed: "https://as.example/token": unsupported token type "mac"; expected `Bearer` or `DPoP`
     the token endpoint redirects:
-      POST https://mcp.example/mcp failed: the token request to "https://as.example/token" answered 302
+      POST https://mcp.example/mcp failed: token request to "https://as.example/token" failed with 302
     "#);
 }

@@ -72,7 +72,7 @@ async fn give_up(session: &ClientSession, person: &Person) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_ends_where_no_request_waits_for_it() {
+async fn login_ends_when_no_request_awaits_it() {
     let (web, person) = (Web::new(), Person::default());
     let session = connect(&web, person.login(&web)).await.unwrap();
     web.fake().expire();
@@ -91,7 +91,7 @@ async fn a_login_ends_where_no_request_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_goes_on_for_the_others_that_wait() {
+async fn login_continues_for_other_waiting_requests() {
     let (web, person) = (Web::new(), Person::default());
     let session = connect(&web, person.login(&web)).await.unwrap();
     web.fake().expire();
@@ -109,7 +109,7 @@ async fn a_login_goes_on_for_the_others_that_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_logs_in_within_ten_minutes() {
+async fn absent_user_ends_login_after_ten_minutes() {
     let (web, person) = (Web::new(), Person::default());
     person.is_away.store(true, Relaxed);
     let error = connect(&web, person.login(&web)).await.unwrap_err();
@@ -122,7 +122,7 @@ async fn nobody_logs_in_within_ten_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_takes_no_token_any_more_opens_one_page() {
+async fn server_rejecting_all_tokens_opens_one_page() {
     let (web, person) = (Web::new(), Person::default());
     let session = connect(&web, person.login(&web)).await.unwrap();
     web.fake().refuses_all = true;
@@ -161,7 +161,7 @@ impl HttpClient for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_again_for_a_token_that_another_request_saw_refused() {
+async fn token_already_replaced_prompts_no_second_login() {
     let web = Web::new();
     let slow = Slow {
         web: web.clone(),
@@ -215,7 +215,7 @@ pub(super) fn browsing(web: &Web) -> Login {
 }
 
 #[tokio::test]
-async fn a_registered_client_keeps_its_port_or_is_registered_anew() {
+async fn registered_client_keeps_its_port_or_is_reregistered() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().redirect = None;
     web.fake().withholds_refresh = true;
@@ -255,7 +255,7 @@ async fn listen(web: &Web, login: Login) -> ClientSession {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_lacks_a_scope_opens_no_page() {
+async fn stream_lacking_a_scope_opens_no_page() {
     let (web, store, person) = (Web::new(), MemoryTokenStore::new(), Person::default());
     let login = agreeing(&web).store(store.clone());
     connect(&web, login).await.unwrap();
@@ -268,7 +268,7 @@ async fn a_stream_that_lacks_a_scope_opens_no_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_session_opens_no_page() {
+async fn ending_a_session_opens_no_page() {
     let (web, store, person) = (Web::new(), MemoryTokenStore::new(), Person::default());
     web.fake().has_sessions = true;
     web.fake().withholds_refresh = true;
@@ -285,7 +285,7 @@ async fn the_end_of_a_session_opens_no_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_program_sends_by_itself_is_refreshed_for_after_a_failure_that_passes() {
+async fn background_request_refreshes_after_a_transient_failure() {
     let (web, person) = (Web::new(), Person::default());
     web.fake().has_sessions = true;
     let session = connect(&web, person.login(&web)).await.unwrap();

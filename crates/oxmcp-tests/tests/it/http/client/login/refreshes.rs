@@ -22,7 +22,7 @@ const REFUSALS: [(u16, &str, &str); 9] = [
         r#"{"error": "bad_refresh_token", "error_description": "too old"}"#,
         "bad_refresh_token: too old",
     ),
-    (200, "<html>Sign in</html>", "is not JSON"),
+    (200, "<html>Sign in</html>", "not JSON"),
     (401, "<html>Sign in</html>", "401"),
     (403, "too old", "403: too old"),
     (
@@ -33,7 +33,7 @@ const REFUSALS: [(u16, &str, &str); 9] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_refresh_leads_to_a_login() {
+async fn refused_refresh_leads_to_a_login() {
     for (status, body, _) in REFUSALS {
         let web = Web::new();
         web.fake().expires_in = 1;
@@ -52,7 +52,7 @@ async fn a_refused_refresh_leads_to_a_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_person_the_error_has_the_words_of_the_refusal() {
+async fn non_interactive_error_quotes_the_refresh_refusal() {
     for (status, body, words) in REFUSALS {
         let (web, store) = (Web::new(), MemoryTokenStore::new());
         connect(&web, agreeing(&web).store(store.clone()))
@@ -71,7 +71,7 @@ async fn without_a_person_the_error_has_the_words_of_the_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_temporary_failure_of_a_refresh_is_no_refusal() {
+async fn temporary_refresh_failure_is_not_a_refusal() {
     for (status, body) in [
         (500, r#"{"error": "invalid_grant"}"#),
         (503, "<html>"),
@@ -100,7 +100,7 @@ async fn a_temporary_failure_of_a_refresh_is_no_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_newest_refresh_token_is_used_although_its_access_token_has_ended() {
+async fn newest_refresh_token_is_used_after_token_expiry() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let one = connect(&web, agreeing(&web).store(store.clone())).await;
     let one = one.unwrap();
@@ -118,7 +118,7 @@ async fn the_newest_refresh_token_is_used_although_its_access_token_has_ended() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_that_was_served_may_ask_for_more_again() {
+async fn successful_operation_resets_the_step_up_limit() {
     let web = Web::new();
     web.fake().scoped = vec!["scope0", "scope1", "scope2", "scope3", "scope4"];
     let session = connect(&web, agreeing(&web)).await.unwrap();

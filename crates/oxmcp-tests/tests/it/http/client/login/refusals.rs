@@ -9,7 +9,7 @@ use crate::http::client::login::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_nobody_can_make_fails_at_once() {
+async fn impossible_login_fails_at_once() {
     let web = Web::new();
     let error = connect(&web, Login::non_interactive()).await.unwrap_err();
     assert!(error.is_authorization());
@@ -17,14 +17,14 @@ async fn a_login_that_nobody_can_make_fails_at_once() {
     assert!(
         error
             .message()
-            .contains("log in by a program that can show a browser"),
+            .contains("log in with a program that can open a browser"),
         "{error}"
     );
     assert!(web.asked().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_every_token_is_given_up() {
+async fn server_refusing_every_token_is_given_up() {
     let web = Web::new();
     web.fake().refuses_all = true;
     let error = connect(&web, agreeing(&web)).await.unwrap_err();
@@ -41,7 +41,7 @@ async fn a_server_that_refuses_every_token_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_without_a_login_says_what_the_server_wants() {
+async fn refusal_without_login_reports_the_challenge() {
     let web = Web::new();
     let endpoint = Endpoint::new(MCP).http_client(web.clone());
     let error = client().connect(endpoint).await.unwrap_err();
@@ -53,7 +53,7 @@ async fn a_refusal_without_a_login_says_what_the_server_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn want_of_scopes_says_so_without_a_login() {
+async fn missing_scopes_are_reported_without_a_login() {
     let web = Web::new();
     web.fake().needed = Some("write".to_owned());
     let token = web.fake().grant();
@@ -68,8 +68,9 @@ async fn want_of_scopes_says_so_without_a_login() {
     );
 }
 
+// Attack: mix-up of authorization servers.
 #[tokio::test(start_paused = true)]
-async fn attack_10_an_answer_to_another_request_gets_no_token() {
+async fn response_to_another_request_gets_no_token() {
     let web = Web::new();
     web.fake().breaks_state = true;
     let error = connect(&web, agreeing(&web)).await.unwrap_err();
@@ -77,8 +78,9 @@ async fn attack_10_an_answer_to_another_request_gets_no_token() {
     assert!(!web.asked().contains(&"authorization_code".to_owned()));
 }
 
+// Attack: server-side request forgery.
 #[tokio::test(start_paused = true)]
-async fn attack_9_nothing_that_a_server_names_leads_into_this_network() {
+async fn server_named_urls_cannot_reach_the_local_network() {
     for host in ["10.0.0.1", "127.0.0.1", "169.254.169.254", "[fd00::1]"] {
         let place = format!("https://{host}/x");
         let resource = json!({"resource": MCP, "authorization_servers": [place]});
@@ -107,15 +109,16 @@ async fn attack_9_nothing_that_a_server_names_leads_into_this_network() {
             instead(&mut web.fake(), url, status, &body);
             let error = connect(&web, agreeing(&web)).await.unwrap_err();
             assert!(
-                error.message().contains("no public address"),
+                error.message().contains("not a public address"),
                 "{body}: {error}"
             );
         }
     }
 }
 
+// Attack: credentials that are sent to another origin.
 #[tokio::test(start_paused = true)]
-async fn attack_11_no_token_of_a_login_goes_to_another_origin() {
+async fn login_token_never_goes_to_another_origin() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     for to in ["https://evil.example/mcp", "http://mcp.example/mcp"] {
@@ -127,7 +130,7 @@ async fn attack_11_no_token_of_a_login_goes_to_another_origin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_that_wait_for_a_login_that_fails_fail_with_it() {
+async fn waiting_calls_fail_with_the_login() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -149,7 +152,7 @@ async fn all_that_wait_for_a_login_that_fails_fail_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scopes_that_are_not_granted_are_not_asked_for_for_ever() {
+async fn ungranted_scopes_are_not_requested_endlessly() {
     let web = Web::new();
     web.fake().scoped = vec!["write"];
     web.fake().withholds = true;
@@ -165,8 +168,9 @@ async fn scopes_that_are_not_granted_are_not_asked_for_for_ever() {
     assert_eq!(logins.collect::<Vec<_>>(), ["authorize base write"]);
 }
 
+// Attack: leaks of secrets.
 #[tokio::test(start_paused = true)]
-async fn attack_21_secrets_are_in_no_error_and_no_debug() {
+async fn login_errors_and_debug_hide_secrets() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.fake().expire();
@@ -182,7 +186,7 @@ async fn attack_21_secrets_are_in_no_error_and_no_debug() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_refresh_token_is_tried_once_and_opens_one_browser() {
+async fn dead_refresh_token_is_tried_once() {
     let web = Web::new();
     web.fake().expires_in = 1;
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -197,7 +201,7 @@ async fn a_dead_refresh_token_is_tried_once_and_opens_one_browser() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn logins_for_more_scopes_that_fail_are_not_counted() {
+async fn failed_step_up_logins_are_not_counted() {
     let web = Web::new();
     web.fake().scoped = vec!["write"];
     let session = connect(&web, agreeing(&web)).await.unwrap();
@@ -210,8 +214,9 @@ async fn logins_for_more_scopes_that_fail_are_not_counted() {
     call(&session, "write").await.unwrap();
 }
 
+// Attack: credentials that are sent to guessed endpoints.
 #[tokio::test(start_paused = true)]
-async fn attack_12_a_client_with_a_secret_goes_to_no_server_that_nobody_has_named() {
+async fn client_with_secret_uses_no_unnamed_server() {
     let web = Web::new();
     let secret = || {
         oxmcp::auth::client::Client::new("id")
@@ -230,7 +235,7 @@ async fn attack_12_a_client_with_a_secret_goes_to_no_server_that_nobody_has_name
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_source_of_tokens_is_enough() {
+async fn second_token_source_is_refused() {
     let web = Web::new();
     let token = || async { Ok("token".to_owned()) };
     for endpoint in [
@@ -251,7 +256,7 @@ async fn one_source_of_tokens_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_registered_once_although_logins_fail() {
+async fn client_is_registered_once_although_logins_fail() {
     let web = Web::new();
     web.fake().breaks_state = true;
     let store = oxmcp::http::MemoryTokenStore::new();

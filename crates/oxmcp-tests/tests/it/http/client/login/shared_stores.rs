@@ -49,7 +49,7 @@ impl TokenStore for FailingOnce {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_that_could_not_be_stored_are_newer_than_those_in_the_store() {
+async fn unstored_tokens_take_precedence_over_stored_ones() {
     let (web, store) = (Web::new(), FailingOnce::default());
     let login = agreeing(&web).store(store.clone());
     connect(&web, login).await.unwrap();
@@ -77,7 +77,7 @@ fn refusing(store: &MemoryTokenStore) -> Login {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_fails_does_not_bring_back_what_was_logged_out() {
+async fn failed_login_does_not_undo_a_logout() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().redirect = None;
     let login = agreeing(&web).store(store.clone());
@@ -97,7 +97,7 @@ async fn a_login_that_fails_does_not_bring_back_what_was_logged_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_fails_leaves_the_newer_tokens_of_others() {
+async fn failed_login_keeps_newer_tokens_of_others() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     web.fake().redirect = None;
     let login = agreeing(&web).store(store.clone());
@@ -125,7 +125,7 @@ async fn a_login_that_fails_leaves_the_newer_tokens_of_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_finds_a_login_at_another_authorization_server() {
+async fn session_finds_login_at_another_authorization_server() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let key = StateKey::new([7; StateKey::LENGTH]);
     let login = Login::redirect(REDIRECT).keys([key]).store(store);
@@ -196,7 +196,7 @@ impl HttpClient for Overtaken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refresh_that_another_program_overtakes_takes_what_that_got() {
+async fn overtaken_refresh_uses_the_other_programs_tokens() {
     for refusal in [
         r#"{"error": "invalid_grant"}"#,
         r#"{"error": "invalid_request"}"#,
@@ -224,7 +224,7 @@ async fn a_refresh_that_another_program_overtakes_takes_what_that_got() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_of_another_program_that_are_refused_are_refreshed() {
+async fn refused_tokens_of_another_program_are_refreshed() {
     let (web, store) = (Web::new(), MemoryTokenStore::new());
     let login = agreeing(&web).store(store.clone());
     let other = connect(&web, login).await.unwrap();

@@ -12,7 +12,7 @@ use crate::http::client::login::fake::AS;
 const OTHERWISE: &str = "https://as.example/";
 
 #[tokio::test(start_paused = true)]
-async fn an_issuer_of_another_path_is_refused_with_both_names() {
+async fn foreign_issuer_path_is_refused_naming_both() {
     let web = Web::new();
     let other = "https://as.example/x";
     web.fake().issuer = Some((other, other));
@@ -21,7 +21,7 @@ async fn an_issuer_of_another_path_is_refused_with_both_names() {
     for said in [
         format!("{AS:?}"),
         format!("{other:?}"),
-        "pin the issuer".to_owned(),
+        "configure the issuer".to_owned(),
     ] {
         assert!(error.message().contains(&said), "{error}");
     }
@@ -29,7 +29,7 @@ async fn an_issuer_of_another_path_is_refused_with_both_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_issuer_may_differ_by_the_slash_after_the_host() {
+async fn issuer_may_differ_by_slash_after_host() {
     for (named, is_taken) in [(OTHERWISE, true), (AS, false)] {
         let web = Web::new();
         web.fake().issuer = Some((OTHERWISE, named));
@@ -53,14 +53,17 @@ async fn an_issuer_may_differ_by_the_slash_after_the_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_2_answers_are_compared_with_the_issuer_that_the_user_has_pinned() {
+async fn response_issuer_is_compared_with_the_pinned_one() {
     for (named, is_taken) in [(OTHERWISE, true), (AS, false)] {
         let web = Web::new();
         web.fake().issuer = Some((OTHERWISE, named));
         let connected = connect(&web, agreeing(&web).issuer(OTHERWISE)).await;
         assert_eq!(connected.is_ok(), is_taken, "{named}");
         if let Err(error) = connected {
-            assert!(error.message().contains("letter by letter"), "{error}");
+            assert!(
+                error.message().contains("authorization response is from"),
+                "{error}"
+            );
         }
         let tokens = web.asked().contains(&"authorization_code".to_owned());
         assert_eq!(tokens, is_taken, "{named}");
@@ -68,7 +71,7 @@ async fn trap_2_answers_are_compared_with_the_issuer_that_the_user_has_pinned() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn trap_3_the_user_says_what_resource_is_asked_for_and_whether() {
+async fn requested_resource_is_configurable() {
     type Set = fn(Login) -> Login;
     let set: [(&str, Set); 3] = [
         (MCP, |login| login),

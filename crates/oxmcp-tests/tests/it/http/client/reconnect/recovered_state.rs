@@ -21,7 +21,7 @@ fn refuse_with(status: u16, asked: Asked) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_the_server_refused_are_not_restored_in_the_next_session() {
+async fn refused_requests_are_not_restored_after_recovery() {
     let (mut peer, session) = open(Some("s-1")).await;
     let asking = async {
         session.subscribe("file:///a").await.unwrap();
@@ -52,7 +52,7 @@ async fn requests_that_the_server_refused_are_not_restored_in_the_next_session()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_another_session_is_quoted() {
+async fn refusal_of_new_session_is_quoted() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
@@ -68,7 +68,7 @@ async fn a_server_that_refuses_another_session_is_quoted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_can_be_lost_while_the_stream_that_opened_it_is_still_open() {
+async fn session_can_be_lost_with_opening_stream_open() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, _opening) = both(client.connect(endpoint), async {
@@ -98,7 +98,7 @@ async fn a_session_can_be_lost_while_the_stream_that_opened_it_is_still_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_a_server_that_cannot_open_a_session_now_is_asked_another_time() {
+async fn reopening_is_retried_after_a_temporary_refusal() {
     let (mut peer, session) = open(Some("s-1")).await;
     let no = |code: i64| json!({"jsonrpc": "2.0", "error": {"code": code, "message": "not now"}});
     for (status, code) in [(503, -32603), (500, -32000), (429, -32000), (200, -32603)] {
@@ -140,7 +140,7 @@ async fn ended(peer: &mut Peer, id: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_cannot_be_used_is_ended_with_the_connection() {
+async fn unusable_session_ends_with_the_connection() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
@@ -156,7 +156,7 @@ async fn a_session_that_cannot_be_used_is_ended_with_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_not_there_yet_does_not_end_the_session() {
+async fn server_not_yet_back_does_not_end_session() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);

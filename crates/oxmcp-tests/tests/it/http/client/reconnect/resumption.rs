@@ -15,7 +15,7 @@ async fn call(session: &ClientSession) -> Result<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_a_stream_that_the_server_closes_is_polled_no_earlier_than_it_wants() {
+async fn closed_stream_is_polled_after_its_retry_delay() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         let asked = peer.post("tools/call").await;
@@ -36,8 +36,9 @@ async fn e4_a_stream_that_the_server_closes_is_polled_no_earlier_than_it_wants()
     assert_eq!(answer.unwrap(), "3");
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_a_stream_that_gets_no_further_is_given_up() {
+async fn stream_without_progress_is_given_up() {
     let (mut peer, session) = open(None).await;
     let (answer, polls) = both(call(&session), async {
         let asked = peer.post("tools/call").await;
@@ -51,13 +52,19 @@ async fn attack_8_a_stream_that_gets_no_further_is_given_up() {
     })
     .await;
     let error = answer.unwrap_err();
-    assert!(error.is_network() && error.message().contains("could not be taken up again"));
-    assert!(error.message().contains("where that can do no harm") && !error.is_unserved());
+    assert!(error.is_network() && error.message().contains("could not be resumed"));
+    assert!(
+        error
+            .message()
+            .contains("retry only if the call is idempotent")
+            && !error.is_unserved()
+    );
     assert_eq!(polls, 5);
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_only_progress_begins_the_count_anew() {
+async fn only_progress_resets_the_retry_count() {
     let (peer, endpoint) = Peer::endpoint();
     let endpoint = endpoint.reconnect(Reconnect::default().attempts(2));
     let (mut peer, session) = open_with(&legacy(), endpoint, peer, None).await;
@@ -80,8 +87,9 @@ async fn attack_8_only_progress_begins_the_count_anew() {
     assert_eq!(answer.unwrap(), "3");
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_a_hostile_retry_neither_overflows_nor_waits_without_limit() {
+async fn hostile_retry_delay_is_clamped() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         let asked = peer.post("tools/call").await;
@@ -99,7 +107,7 @@ async fn attack_8_a_hostile_retry_neither_overflows_nor_waits_without_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_without_event_ids_cannot_be_resumed() {
+async fn stream_without_event_ids_cannot_be_resumed() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.events().breaks();
@@ -110,7 +118,7 @@ async fn a_stream_without_event_ids_cannot_be_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_resumption_is_asked_once() {
+async fn refused_resumption_is_not_retried() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call")
@@ -125,7 +133,7 @@ async fn a_server_that_refuses_resumption_is_asked_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_get_stream_is_resumed_after_a_break() {
+async fn get_stream_is_resumed_after_a_break() {
     let (mut peer, session, mut listening) = open_listening(Some("s-1")).await;
     for number in 0..20 {
         let ping = json!({"jsonrpc": "2.0", "id": number, "method": "ping"});
@@ -152,7 +160,7 @@ async fn the_get_stream_is_resumed_after_a_break() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_stream_that_proxies_end_now_and_then_is_kept_up() {
+async fn quiet_stream_cut_by_proxies_is_kept_alive() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), peer.initialize(None)).await;

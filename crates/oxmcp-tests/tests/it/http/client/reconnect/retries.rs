@@ -12,7 +12,7 @@ use crate::http::client::peer::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_be_reached_is_not_asked_twice_while_a_session_opens() {
+async fn unreachable_server_is_tried_once_while_connecting() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = client();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -30,7 +30,7 @@ async fn a_server_that_cannot_be_reached_is_not_asked_twice_while_a_session_open
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_there_is_waited_for() {
+async fn vanished_server_is_awaited() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         for _ in 0..3 {
@@ -43,8 +43,9 @@ async fn a_server_that_was_there_is_waited_for() {
     assert_eq!(answer.unwrap().to_text(), "3");
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_it_is_not_waited_for_without_end() {
+async fn waiting_for_a_server_is_bounded() {
     let (peer, endpoint) = Peer::endpoint();
     let endpoint = endpoint.reconnect(Reconnect::default().attempts(2));
     let (mut peer, session) = open_with(&legacy(), endpoint, peer, None).await;
@@ -61,7 +62,7 @@ async fn attack_8_it_is_not_waited_for_without_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_may_have_been_sent_are_not_sent_again() {
+async fn possibly_sent_requests_are_not_resent() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         let asked = peer.post("tools/call").await;
@@ -86,8 +87,9 @@ fn acknowledge_and_end(asked: Asked) {
     chunks.message(&message);
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_subscriptions_that_end_at_once_are_not_made_again_at_once() {
+async fn subscriptions_ending_at_once_are_reopened_with_backoff() {
     let (mut peer, session) = discover().await;
     let wanted = SubscriptionFilter::default().with_tools_list_changed(true);
     let (subscription, ()) = both(async { session.listen(wanted).await }, async {
@@ -114,8 +116,9 @@ async fn attack_8_subscriptions_that_end_at_once_are_not_made_again_at_once() {
     );
 }
 
+// Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn attack_8_no_value_of_retry_makes_a_client_spin_or_stop() {
+async fn retry_values_never_cause_spinning_or_stalling() {
     for retry in [
         "0",
         "00",

@@ -40,7 +40,7 @@ pub(crate) async fn next_post(peer: &mut Peer) -> Asked {
 }
 
 #[tokio::test(start_paused = true)]
-async fn e4_a_lost_session_is_opened_anew_and_restored_and_the_call_repeated() {
+async fn lost_session_is_reopened_restored_and_call_repeated() {
     let (mut peer, session) = open(Some("s-1")).await;
     let restored = async {
         session.set_level(LoggingLevel::Warning).await?;
@@ -76,7 +76,7 @@ async fn e4_a_lost_session_is_opened_anew_and_restored_and_the_call_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_say_it_with_400_are_understood() {
+async fn session_loss_reported_with_400_is_recognized() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         let error = json!({"code": -32000, "message": "Bad Request: No valid session ID provided"});
@@ -90,7 +90,7 @@ async fn servers_that_say_it_with_400_are_understood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_that_names_the_request_is_its_answer() {
+async fn error_naming_the_request_is_its_answer() {
     let (mut peer, session) = open(Some("s-1")).await;
     for (status, code) in [(400, -32602), (404, -32601)] {
         let (answer, ()) = both(call(&session), async {
@@ -108,7 +108,7 @@ async fn an_error_that_names_the_request_is_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_404_means_that_the_session_is_lost_whatever_it_names() {
+async fn session_not_found_error_means_a_lost_session() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         let asked = peer.post("tools/call").await;
@@ -123,7 +123,7 @@ async fn a_404_means_that_the_session_is_lost_whatever_it_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_calls_that_find_the_session_lost_open_one() {
+async fn concurrent_calls_of_lost_session_open_one() {
     let (mut peer, session) = open(Some("s-1")).await;
     let calls = async { tokio::join!(call(&session), call(&session), call(&session)) };
     let (answers, ()) = both(calls, async {
@@ -144,7 +144,7 @@ async fn many_calls_that_find_the_session_lost_open_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_being_opened_is_used_though_its_call_is_given_up() {
+async fn reopened_session_is_used_despite_dropped_call() {
     let (mut peer, session) = open(Some("s-1")).await;
     let late = async {
         let call = session.call_tool("add", json!({}));
@@ -176,7 +176,7 @@ async fn a_session_that_is_being_opened_is_used_though_its_call_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_being_opened_is_the_one_that_is_ended() {
+async fn closing_ends_the_session_being_opened() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, initialize) = both(client.connect(endpoint), async {
@@ -203,7 +203,7 @@ async fn a_session_that_is_being_opened_is_the_one_that_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_repeated_once() {
+async fn call_is_repeated_once() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
@@ -218,7 +218,7 @@ async fn a_call_is_repeated_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_404_of_a_session_without_id_is_an_error_as_any_other() {
+async fn status_404_without_session_id_is_ordinary_error() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
@@ -263,7 +263,7 @@ async fn is_not_asked_again<M: Method>(params: M::Params) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_may_have_been_done_and_are_not_idempotent_are_not_repeated() {
+async fn possibly_executed_non_idempotent_requests_are_not_repeated() {
     is_not_asked_again::<method::CallTool>(CallToolParams::new("add")).await;
     is_not_asked_again::<method::CancelTask>(TaskParams::new("t")).await;
     is_not_asked_again::<Move>(EmptyParams::default()).await;
@@ -286,7 +286,7 @@ async fn idempotent_requests_are_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_revision_ends_the_session_with_an_error_that_says_so() {
+async fn changed_revision_ends_the_session_with_explanation() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         peer.post("tools/call").await.status(404);
@@ -306,7 +306,7 @@ async fn another_revision_ends_the_session_with_an_error_that_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_beside_the_answers_notices_the_loss_too() {
+async fn get_stream_detects_a_lost_session() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {
@@ -349,7 +349,7 @@ fn refusals() -> Vec<(u16, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unexplained_refusal_is_tried_in_another_session() {
+async fn unexplained_refusal_is_retried_in_new_session() {
     for (status, body) in refusals() {
         let (mut peer, session) = open(Some("s-1")).await;
         let (answer, ()) = both(call(&session), async {
@@ -425,7 +425,7 @@ async fn refusals_at_the_same_time_open_one_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_with_another_reason_loses_no_session() {
+async fn refusal_with_another_reason_loses_no_session() {
     let (mut peer, session) = open(Some("s-1")).await;
     for status in [
         401, 402, 403, 405, 406, 407, 408, 413, 415, 429, 431, 500, 503,
@@ -451,7 +451,7 @@ async fn a_refusal_with_another_reason_loses_no_session() {
 
 /// Some servers refuse notifications that they do not know.
 #[tokio::test(start_paused = true)]
-async fn a_refused_notification_loses_no_session() {
+async fn refused_notification_loses_no_session() {
     let (mut peer, session) = open(Some("s-1")).await;
     let calling = session.clone();
     let calling = tokio::spawn(async move { call(&calling).await });
@@ -469,7 +469,7 @@ async fn a_refused_notification_loses_no_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_session_ids_is_initialized_again() {
+async fn server_without_session_ids_is_initialized_again() {
     let (mut peer, session) = open(None).await;
     let (answer, ()) = both(call(&session), async {
         let asked = peer.post("tools/call").await;

@@ -73,7 +73,7 @@ async fn told(events: &mut Events) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_comes_once_where_the_client_listens() {
+async fn change_arrives_once_where_the_client_listens() {
     for version in ["2025-03-26", "2025-06-18", LEGACY] {
         for kind in [0, 1, 2] {
             let servers = servers(kind);
@@ -103,7 +103,7 @@ async fn a_change_comes_once_where_the_client_listens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_comes_once_to_a_client_that_comes_later() {
+async fn change_arrives_once_for_a_late_listener() {
     for version in ["2025-06-18", LEGACY] {
         let servers = servers(0);
         let Pair { one, other, .. } = watched(&servers, version).await;
@@ -124,7 +124,7 @@ async fn a_change_comes_once_to_a_client_that_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_comes_once_to_a_client_that_moves_before_all_nodes_have_told_it() {
+async fn change_arrives_once_for_a_moving_client() {
     for moves in [false, true] {
         let servers = servers(0);
         let Pair { one, other, links } = watched(&servers, LEGACY).await;
@@ -150,7 +150,7 @@ async fn a_change_comes_once_to_a_client_that_moves_before_all_nodes_have_told_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_has_lost_a_change_gets_it_again() {
+async fn lost_change_is_sent_again() {
     let servers = servers(0);
     let Pair { one, other, .. } = watched(&servers, LEGACY).await;
     let mut events = Events::of(one.get().await);
@@ -167,7 +167,7 @@ async fn a_client_that_has_lost_a_change_gets_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_time_that_anything_may_have_changed_the_client_hears_of_all() {
+async fn uncertain_changes_are_reported_as_everything_each_time() {
     let servers = servers(0);
     let Pair { one, links, .. } = watched(&servers, LEGACY).await;
     let mut events = one.listen().await;

@@ -70,7 +70,7 @@ async fn post(session: &Session<StreamableHttp>, message: &Value) -> StatusCode 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_of_one_node_is_answered_through_another_without_a_bus() {
+async fn question_is_answered_through_another_node_without_bus() {
     let Pair { one, other, links } = asking("2025-06-18").await;
     for link in &links {
         link.lose_messages();
@@ -102,7 +102,7 @@ async fn a_question_of_one_node_is_answered_through_another_without_a_bus() {
 
 /// The client cannot know which node has asked, and does not repeat an answer that was refused.
 #[tokio::test(start_paused = true)]
-async fn an_answer_reaches_its_node_through_one_that_closes() {
+async fn answer_reaches_its_node_through_a_closing_one() {
     for has_closed in [false, true] {
         let Pair { one, other, .. } = asking(LEGACY).await;
         let (events, id) = question(&one).await;
@@ -123,7 +123,7 @@ async fn an_answer_reaches_its_node_through_one_that_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_answers_reaches_the_nodes_that_have_asked() {
+async fn batched_answers_reach_the_asking_nodes() {
     let server = calculator().tool(Tool::new(
         "roots",
         "Count",
@@ -144,7 +144,7 @@ async fn a_batch_of_answers_reaches_the_nodes_that_have_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_where_no_change_is_told_is_found_before_long() {
+async fn unannounced_answer_is_found_soon() {
     let Pair { one, other, links } = asking(LEGACY).await;
     links[0].deafen();
     let (mut events, id) = question(&one).await;
@@ -157,7 +157,7 @@ async fn an_answer_where_no_change_is_told_is_found_before_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_was_answered_at_home_is_over_everywhere() {
+async fn question_answered_locally_is_over_everywhere() {
     let Pair { one, other, links } = asking(LEGACY).await;
     let (events, id) = question(&one).await;
     assert_eq!(post(&one, &answer(&id, "Ann")).await, StatusCode::ACCEPTED);
@@ -172,7 +172,7 @@ async fn a_question_that_was_answered_at_home_is_over_everywhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_to_no_question_are_kept_nowhere() {
+async fn answers_without_a_question_are_not_stored() {
     let Pair { one, other, links } = asking(LEGACY).await;
     for id in [json!(12345), json!(-1), json!("x"), json!(0)] {
         assert_eq!(
@@ -193,7 +193,7 @@ async fn late_greeting(events: Events) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_waits_until_the_store_is_available_again() {
+async fn answer_waits_until_store_is_available_again() {
     let Pair { one, other, links } = asking(LEGACY).await;
     let (events, id) = question(&one).await;
     links[1].cut(true);
@@ -205,7 +205,7 @@ async fn an_answer_waits_until_the_store_is_available_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_asked_without_the_store_is_answered() {
+async fn question_asked_without_the_store_is_answered() {
     let Pair { one, other, links } = asking(LEGACY).await;
     for link in &links {
         link.cut(true);
@@ -221,7 +221,7 @@ async fn a_question_asked_without_the_store_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_store_holds_up_no_answer() {
+async fn full_store_does_not_delay_answers() {
     let Pair { one, other, links } = asking(LEGACY).await;
     for link in &links {
         link.fill(true);
@@ -239,7 +239,7 @@ async fn a_full_store_holds_up_no_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_answers_of_a_session_wait_for_the_store() {
+async fn answers_waiting_for_the_store_are_limited() {
     let Pair { one, other, links } = asking(LEGACY).await;
     links[1].cut(true);
     for id in 1..=64 {
@@ -270,7 +270,7 @@ fn waiting(cancelled: &Arc<Notify>) -> Server {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_cancelled_through_another_node_unless_the_message_is_lost() {
+async fn call_is_cancelled_through_another_node() {
     for (is_lost, is_batch) in [(false, false), (true, false), (false, true)] {
         let cancelled = Arc::new(Notify::new());
         let server = waiting(&cancelled);

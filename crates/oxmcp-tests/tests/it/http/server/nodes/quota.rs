@@ -58,7 +58,7 @@ async fn ask(node: &StreamableHttp, id: &str, method: &str) -> StatusCode {
 const TOO_MANY: std::result::Result<String, StatusCode> = Err(StatusCode::TOO_MANY_REQUESTS);
 
 #[tokio::test(start_paused = true)]
-async fn a_principal_has_one_quota_among_all_nodes() {
+async fn principal_has_one_quota_among_all_nodes() {
     let (store, bus) = (
         Arc::new(MemorySessionStore::new()),
         Arc::new(MemoryBus::new()),
@@ -81,8 +81,7 @@ async fn a_principal_has_one_quota_among_all_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_killed_node_has_opened_is_counted_for_a_minute_and_what_was_used_until_it_expires()
-{
+async fn sessions_of_killed_node_count_until_they_expire() {
     let store = Arc::new(MemorySessionStore::new());
     let (killed, other) = (node(Arc::clone(&store), 2), node(Arc::clone(&store), 2));
     open(&killed).await.unwrap();
@@ -105,7 +104,7 @@ async fn what_a_killed_node_has_opened_is_counted_for_a_minute_and_what_was_used
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unused_session_gives_way_where_all_nodes_together_have_too_many() {
+async fn unused_session_is_evicted_at_the_shared_quota() {
     let store = Arc::new(MemorySessionStore::new());
     let (one, other) = (node(Arc::clone(&store), 2), node(Arc::clone(&store), 2));
     let used = open_and_use(&other).await.unwrap();
@@ -123,7 +122,7 @@ async fn an_unused_session_gives_way_where_all_nodes_together_have_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unused_session_that_gives_way_at_its_node_is_not_counted() {
+async fn locally_evicted_session_is_not_counted() {
     let store = SharedSessions::default();
     let node = node(store.clone(), 1);
     let mut last = open(&node).await.unwrap();
@@ -169,7 +168,7 @@ impl SessionStore for Full {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_refused_if_there_are_too_many_or_the_store_fails() {
+async fn full_or_failing_store_refuses_new_sessions() {
     let full = node(Full(true), 2);
     assert_eq!(open(&full).await, Err(StatusCode::SERVICE_UNAVAILABLE));
     assert!(format!("{full:?}").contains("open: 0"), "{full:?}");

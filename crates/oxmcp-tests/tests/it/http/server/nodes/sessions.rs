@@ -38,7 +38,7 @@ use crate::http::sse_2024::Client;
 use crate::support::{calculator, idle, request, script};
 
 #[tokio::test]
-async fn a_session_continues_at_another_node() {
+async fn session_continues_at_another_node() {
     let (events, sessions) = (SharedEvents::default(), SharedSessions::default());
     let node = |server: &Server| {
         endpoint(server)
@@ -79,8 +79,9 @@ async fn a_session_continues_at_another_node() {
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_only_its_owner_restores_a_stored_session() {
+async fn only_its_owner_restores_a_stored_session() {
     for mount in mounts!() {
         let sessions = SharedSessions::default();
         let one = mount
@@ -104,7 +105,7 @@ async fn attack_4_only_its_owner_restores_a_stored_session() {
 }
 
 #[tokio::test]
-async fn streams_of_two_nodes_are_never_the_same() {
+async fn streams_of_two_nodes_never_collide() {
     let (events, sessions) = (SharedEvents::default(), SharedSessions::default());
     let release = Arc::new(Notify::new());
     let node = || {
@@ -144,8 +145,9 @@ async fn streams_of_two_nodes_are_never_the_same() {
     }
 }
 
+// Attack: a response that reaches another client.
 #[tokio::test]
-async fn attack_3_a_late_answer_to_one_node_answers_nothing_at_another() {
+async fn late_answer_to_one_node_is_ignored_elsewhere() {
     for mount in mounts!() {
         #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
         struct Name {
@@ -257,7 +259,7 @@ async fn two_nodes(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_two_nodes_set_at_once_is_all_kept() {
+async fn concurrent_settings_of_two_nodes_are_all_kept() {
     let sessions = Arc::new(MemorySessionStore::new());
     let servers = [Watched::new(), Watched::new()];
     let [one, other] = two_nodes(&servers, &sessions, None).await;
@@ -273,7 +275,7 @@ async fn what_two_nodes_set_at_once_is_all_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_is_known_at_another_node_before_its_next_answer() {
+async fn change_is_known_elsewhere_before_next_answer() {
     let (sessions, bus) = (Arc::new(MemorySessionStore::new()), Arc::default());
     let servers = [Watched::new(), Watched::new()];
     let [one, other] = two_nodes(&servers, &sessions, Some(&bus)).await;
@@ -296,7 +298,7 @@ async fn a_change_is_known_at_another_node_before_its_next_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_was_deleted_is_refused_at_other_nodes_at_once() {
+async fn deleted_session_is_refused_by_other_nodes_immediately() {
     let (sessions, bus) = (Arc::new(MemorySessionStore::new()), Arc::default());
     let servers = [Watched::new(), Watched::new()];
     let [one, other] = two_nodes(&servers, &sessions, Some(&bus)).await;
@@ -319,7 +321,7 @@ impl Bus for Unreachable {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_waited_for_who_could_not_be_told_that_a_session_has_ended() {
+async fn deletion_does_not_wait_for_an_unreachable_bus() {
     let server = calculator();
     let node = endpoint(&server).session_store(MemorySessionStore::new());
     let session = Session::open(&node.bus(Unreachable)).await;
@@ -332,7 +334,7 @@ async fn nobody_is_waited_for_who_could_not_be_told_that_a_session_has_ended() {
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_was_deleted_is_refused_soon_though_the_message_is_lost() {
+async fn deleted_session_is_refused_soon_without_bus_message() {
     let sessions = Arc::new(MemorySessionStore::new());
     let servers = [Watched::new(), Watched::new()];
     let [one, other] = two_nodes(&servers, &sessions, None).await;
@@ -351,7 +353,7 @@ async fn a_session_that_was_deleted_is_refused_soon_though_the_message_is_lost()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_reaches_the_clients_of_other_nodes_over_every_transport() {
+async fn change_reaches_clients_of_other_nodes() {
     let bus = Arc::new(MemoryBus::new());
     let servers = [(); 2].map(|()| calculator().subscriptions());
     let one = endpoint(&servers[0]).bus(Arc::clone(&bus));
@@ -421,7 +423,7 @@ impl Bus for Lossy {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_gap_sessions_are_looked_at_before_their_next_answer() {
+async fn sessions_are_rechecked_after_a_bus_gap() {
     let sessions = Arc::new(MemorySessionStore::new());
     let bus = Arc::new(Lossy {
         bus: MemoryBus::new(),
@@ -499,7 +501,7 @@ impl SessionStore for Counting {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plain_call_of_a_known_session_waits_for_no_store() {
+async fn plain_call_of_known_session_awaits_no_store() {
     let sessions = Arc::new(Counting::default());
     let server = calculator();
     let session = Session::open(&endpoint(&server).session_store(Arc::clone(&sessions))).await;
@@ -522,7 +524,7 @@ async fn a_plain_call_of_a_known_session_waits_for_no_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_in_use_does_not_expire_in_the_store() {
+async fn session_in_use_does_not_expire_in_store() {
     let sessions = Arc::new(MemorySessionStore::new());
     let servers = [Watched::new(), Watched::new()];
     let [one, other] = two_nodes(&servers, &sessions, None).await;
@@ -547,7 +549,7 @@ async fn a_session_in_use_does_not_expire_in_the_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_record_of_a_session_that_is_never_used_expires_in_a_minute() {
+async fn unused_session_record_expires_in_a_minute() {
     let sessions = Arc::new(MemorySessionStore::new());
     let server = calculator();
     let node = endpoint(&server).session_store(Arc::clone(&sessions));
@@ -561,7 +563,7 @@ async fn the_record_of_a_session_that_is_never_used_expires_in_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hangs_is_asked_once_and_then_left_alone() {
+async fn hanging_store_is_tried_once_then_skipped() {
     let sessions = Arc::new(Counting::default());
     sessions.hangs.store(true, Ordering::Relaxed);
     let server = calculator();

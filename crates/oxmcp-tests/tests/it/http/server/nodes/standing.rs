@@ -57,7 +57,7 @@ async fn is_silent(events: &mut Events) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_is_that_of_the_node_where_it_was_opened_last() {
+async fn stream_belongs_to_the_node_that_opened_last() {
     let servers = servers();
     let Pair { one, other, .. } = Pair::of([&servers[0], &servers[1]]).await;
     for (here, there) in [(&one, &other), (&other, &one), (&one, &other)] {
@@ -74,7 +74,7 @@ async fn the_stream_is_that_of_the_node_where_it_was_opened_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_resumes_at_another_node_leaves_the_first_one() {
+async fn client_resuming_elsewhere_leaves_the_first_node() {
     let servers = servers();
     let Pair { one, other, .. } = Pair::of([&servers[0], &servers[1]]).await;
     let mut old = Events::of(one.get().await);
@@ -93,7 +93,7 @@ async fn a_client_that_resumes_at_another_node_leaves_the_first_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_two_nodes_say_at_the_same_time_comes_once() {
+async fn simultaneous_messages_of_two_nodes_arrive_once() {
     let servers = servers();
     let Pair { one, .. } = Pair::of([&servers[0], &servers[1]]).await;
     let mut events = Events::of(one.get().await);
@@ -110,7 +110,7 @@ async fn what_two_nodes_say_at_the_same_time_comes_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_node_says_comes_where_the_client_listens() {
+async fn message_of_one_node_arrives_where_client_listens() {
     for version in ["2025-03-26", LEGACY] {
         let servers = servers();
         let limits = Limits::default();
@@ -129,7 +129,7 @@ async fn what_one_node_says_comes_where_the_client_listens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_said_while_nobody_listens_comes_later_and_once() {
+async fn message_without_a_listener_arrives_later_once() {
     for version in ["2025-06-18", LEGACY] {
         let servers = servers();
         let limits = Limits::default();
@@ -159,7 +159,7 @@ async fn what_is_said_while_nobody_listens_comes_later_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_lost_and_nothing_comes_twice_however_often_the_client_moves() {
+async fn moving_client_gets_every_message_exactly_once() {
     let servers = servers();
     let Pair { one, other, .. } = Pair::of([&servers[0], &servers[1]]).await;
     let mut seen: Option<String> = None;
@@ -200,7 +200,7 @@ async fn nothing_is_lost_and_nothing_comes_twice_however_often_the_client_moves(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_its_client_has_not_taken_comes_again() {
+async fn undelivered_message_is_sent_again() {
     let servers = servers();
     let Pair { one, other, .. } = Pair::of([&servers[0], &servers[1]]).await;
     let events = one.listen().await;
@@ -212,7 +212,7 @@ async fn what_its_client_has_not_taken_comes_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_began_while_the_store_was_away_is_taken_over_later() {
+async fn stream_begun_without_store_is_taken_over_later() {
     let servers = servers();
     let Pair { one, links, .. } = Pair::of([&servers[0], &servers[1]]).await;
     links[0].cut(true);
@@ -232,7 +232,7 @@ async fn a_stream_that_began_while_the_store_was_away_is_taken_over_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_away_keeps_no_node_from_its_own_client() {
+async fn store_outage_does_not_cut_off_local_clients() {
     let servers = servers();
     let Pair { one, links, .. } = Pair::of([&servers[0], &servers[1]]).await;
     let mut events = one.listen().await;
@@ -250,7 +250,7 @@ async fn a_store_that_is_away_keeps_no_node_from_its_own_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_store_does_not_take_waits_for_it() {
+async fn message_waits_until_the_store_accepts_it() {
     let servers = servers();
     let Pair { one, links, .. } = Pair::of([&servers[0], &servers[1]]).await;
     let mut events = one.listen().await;
@@ -264,7 +264,7 @@ async fn what_the_store_does_not_take_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_is_not_told_is_found_before_long() {
+async fn unannounced_change_is_found_soon() {
     let servers = servers();
     let Pair { one, links, .. } = Pair::of([&servers[0], &servers[1]]).await;
     links[0].deafen();

@@ -45,11 +45,11 @@ fn is_error(events: &[Event], id: &Value) {
     assert_eq!((&last.data["id"], &error["code"]), (id, &json!(-32603)));
     assert_eq!(error["data"]["reason"], "lost");
     let text = error["message"].as_str().unwrap();
-    assert!(text.contains("may have been done"), "{text}");
+    assert!(text.contains("may have been processed"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_goes_on_at_another_node_while_the_first_writes_it() {
+async fn stream_continues_at_another_node_while_being_written() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let Pair { one, other, .. } = Pair::of([&server, &calculator()]).await;
@@ -85,7 +85,7 @@ async fn a_stream_goes_on_at_another_node_while_the_first_writes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streamed_call_asks_the_store_once_for_each_batch() {
+async fn streamed_call_uses_the_store_once_per_batch() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let Pair { one, links, .. } = Pair::of([&server, &calculator()]).await;
@@ -106,7 +106,7 @@ async fn a_streamed_call_asks_the_store_once_for_each_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_of_a_node_that_is_gone_ends_with_an_error() {
+async fn stream_of_vanished_node_ends_with_an_error() {
     for id in ["7", "ü \"_1\"\n"] {
         let release = Arc::new(Notify::new());
         let server = calculator().tool(steps(&release));
@@ -133,7 +133,7 @@ async fn the_stream_of_a_node_that_is_gone_ends_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_whose_beginning_the_store_has_dropped_ends_with_an_error_too() {
+async fn truncated_stream_ends_with_an_error() {
     let many = Tool::new("many", "Report and wait", async |cx: RequestContext| {
         for step in 1..=5000 {
             cx.progress(step).await;
@@ -155,7 +155,7 @@ async fn a_stream_whose_beginning_the_store_has_dropped_ends_with_an_error_too()
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_of_a_node_that_is_gone_for_long_ends_at_once() {
+async fn stream_of_long_gone_node_ends_at_once() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
@@ -172,7 +172,7 @@ async fn the_stream_of_a_node_that_is_gone_for_long_ends_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_request_of_a_batch_gets_its_error_in_a_revision_without_first_events() {
+async fn each_batched_request_gets_its_error() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let limits = Limits::default();
@@ -199,7 +199,7 @@ async fn each_request_of_a_batch_gets_its_error_in_a_revision_without_first_even
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_whose_stream_was_taken_is_refused_and_its_client_told() {
+async fn writer_of_taken_stream_and_client_are_notified() {
     for writes in [true, false] {
         let release = Arc::new(Notify::new());
         let server = calculator().tool(steps(&release));
@@ -230,7 +230,7 @@ async fn a_writer_whose_stream_was_taken_is_refused_and_its_client_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_whose_client_takes_nothing_is_not_gone() {
+async fn node_with_stalled_client_is_not_gone() {
     let release = Arc::new(Notify::new());
     let released = Arc::clone(&release);
     let tool = Tool::new("long", "Report and wait", move |cx: RequestContext| {
@@ -264,8 +264,7 @@ async fn a_node_whose_client_takes_nothing_is_not_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_of_another_node_is_kept_alive_and_is_no_longer_read_where_its_client_is_gone()
- {
+async fn silent_remote_stream_is_kept_alive_until_disconnect() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let limits = Limits::default().http(|http| http.max_streams(1));
@@ -296,7 +295,7 @@ async fn a_silent_stream_of_another_node_is_kept_alive_and_is_no_longer_read_whe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_tells_no_change_is_asked_and_one_that_hangs_is_given_up() {
+async fn unnotified_store_is_polled_and_hanging_one_abandoned() {
     let release = Arc::new(Notify::new());
     let server = calculator().tool(steps(&release));
     let Pair { one, other, links } = Pair::of([&server, &calculator()]).await;
@@ -314,7 +313,7 @@ async fn a_store_that_tells_no_change_is_asked_and_one_that_hangs_is_given_up() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_streams_that_clients_have_can_be_read() {
+async fn only_existing_client_streams_can_be_read() {
     let server = calculator();
     let Pair { one, other, .. } = Pair::of([&server, &server]).await;
     for name in ["a1_1", "s1_1", "x_1", "r7_1"] {

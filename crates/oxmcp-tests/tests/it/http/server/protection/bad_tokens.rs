@@ -308,8 +308,9 @@ fn forms(trusted: &Trusted) -> Vec<(String, String)> {
     .to_vec()
 }
 
+// Attack: forged or misdirected tokens.
 #[tokio::test]
-async fn attack_20_tokens_that_are_bad_in_any_way_are_refused() {
+async fn every_kind_of_bad_token_is_refused() {
     let trusted = Trusted::new();
     let good = trusted
         .forger
@@ -341,7 +342,7 @@ async fn attack_20_tokens_that_are_bad_in_any_way_are_refused() {
 }
 
 #[tokio::test]
-async fn a_token_of_more_than_16_kib_is_refused_though_it_is_signed() {
+async fn token_over_16_kib_is_refused_though_signed() {
     let trusted = Trusted::new();
     let endpoint = endpoint(&trusted.resource());
     for (bytes, status) in [(11_000, 200), (12_500, 401)] {

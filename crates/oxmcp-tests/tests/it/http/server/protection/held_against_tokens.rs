@@ -26,7 +26,7 @@ use crate::http::sse_2024::Client;
 use crate::support::{modern, request};
 
 #[tokio::test]
-async fn a_modern_message_needs_the_scopes_of_the_server_that_serves_it() {
+async fn modern_message_needs_its_servers_scopes() {
     let write = || Tool::new("write", "Write", || async { "written" });
     let free = Server::new("free", "1.0.0").tool(write());
     let shut = Server::new("shut", "1.0.0").tool(write().scopes("files:write"));
@@ -69,7 +69,7 @@ async fn a_modern_message_needs_the_scopes_of_the_server_that_serves_it() {
 }
 
 #[tokio::test]
-async fn a_template_that_a_caller_does_not_see_frees_no_other_from_its_scopes() {
+async fn hidden_template_does_not_bypass_another_templates_scopes() {
     let template = |uri: &str, name: &str| {
         ResourceTemplate::new(uri, name, |_: HashMap<String, String>| async { "contents" })
     };
@@ -104,7 +104,7 @@ async fn a_template_that_a_caller_does_not_see_frees_no_other_from_its_scopes() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_ends_with_its_token_however_its_method_is_written() {
+async fn subscription_ends_with_token_however_method_is_escaped() {
     let issuer = Issuer::new();
     let server = Server::new("files", "1.0.0").subscriptions();
     let endpoint = StreamableHttp::from(server).protect(issuer.resource());
@@ -129,7 +129,7 @@ async fn a_subscription_ends_with_its_token_however_its_method_is_written() {
 }
 
 #[tokio::test]
-async fn a_batch_that_cannot_be_read_to_its_end_is_refused_over_the_transport_of_2024_11_05() {
+async fn unreadable_batch_is_refused_over_2024_transport() {
     let issuer = Issuer::new();
     let write = Tool::new("write", "Write", || async { "written" }).scopes("files:write");
     let server = Server::new("files", "1.0.0").tool(write);
@@ -149,8 +149,7 @@ async fn a_batch_that_cannot_be_read_to_its_end_is_refused_over_the_transport_of
 }
 
 #[tokio::test]
-async fn a_call_posted_before_initialize_is_read_needs_its_scopes_over_the_transport_of_2024_11_05()
-{
+async fn call_before_initialize_needs_scopes_over_2024_transport() {
     let issuer = Issuer::new();
     let write = Tool::new("write", "Write", || async { "written" })
         .scopes("files:write")
@@ -168,7 +167,7 @@ async fn a_call_posted_before_initialize_is_read_needs_its_scopes_over_the_trans
 }
 
 #[tokio::test]
-async fn params_that_a_middleware_replaces_need_their_own_scopes() {
+async fn params_replaced_by_middleware_need_their_own_scopes() {
     let issuer = Issuer::new();
     let read = Tool::new("read", "Read", || async { "read" });
     let write = Tool::new("write", "Write", || async { "written" }).scopes("files:write");
@@ -190,7 +189,7 @@ async fn params_that_a_middleware_replaces_need_their_own_scopes() {
     let few = issuer.token("mcp");
     let refused = json(call(&endpoint, &few, "tools/call", params.clone()).await).await;
     let why = refused["error"]["message"].as_str().unwrap_or_default();
-    assert!(why.contains("needs the scopes files:write"), "{refused}");
+    assert!(why.contains("this needs files:write"), "{refused}");
     let more = issuer.token("files:write");
     let served = json(call(&endpoint, &more, "tools/call", params.clone()).await).await;
     assert_eq!(served["result"]["content"][0]["text"], "written");
@@ -202,7 +201,7 @@ async fn params_that_a_middleware_replaces_need_their_own_scopes() {
         let answer = client.ask(request(1, "tools/call", params.clone())).await;
         let why = answer["error"]["message"].as_str().unwrap_or_default();
         assert_eq!(
-            why.contains("needs the scopes files:write"),
+            why.contains("this needs files:write"),
             !is_served,
             "{answer}"
         );
@@ -211,7 +210,7 @@ async fn params_that_a_middleware_replaces_need_their_own_scopes() {
 }
 
 #[tokio::test]
-async fn a_message_of_2024_11_05_is_of_the_token_that_it_was_posted_with() {
+async fn message_over_2024_transport_belongs_to_its_token() {
     let issuer = Issuer::new();
     let server = files();
     let resource = issuer.resource().hide_unpermitted();
@@ -247,7 +246,7 @@ async fn a_message_of_2024_11_05_is_of_the_token_that_it_was_posted_with() {
 }
 
 #[tokio::test]
-async fn a_batch_that_is_too_long_is_refused_before_its_scopes_are_looked_for() {
+async fn oversized_batch_is_refused_before_scope_lookup() {
     let seen = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&seen);
     let write = Tool::new("write", "Write", || async { "written" })
@@ -284,13 +283,16 @@ async fn a_batch_that_is_too_long_is_refused_before_its_scopes_are_looked_for() 
     let refused = json(post(&many).await).await;
     for refused in [refused, client.ask(many).await] {
         let why = refused["error"]["message"].as_str().unwrap_or_default();
-        assert!(why.contains("a batch holds 1 to 128 messages"), "{refused}");
+        assert!(
+            why.contains("invalid batch: expected 1 to 128 messages"),
+            "{refused}"
+        );
     }
     assert_eq!(seen.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn what_no_legacy_client_can_ask_for_needs_no_scopes_of_it() {
+async fn modern_filter_needs_no_scopes_from_legacy_clients() {
     let seen = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&seen);
     let shut = Resource::text("f://shut", "shut", "shut")
@@ -325,7 +327,7 @@ async fn what_no_legacy_client_can_ask_for_needs_no_scopes_of_it() {
 }
 
 #[tokio::test]
-async fn more_uris_than_may_be_watched_are_refused_before_they_are_matched() {
+async fn excess_watched_uris_are_refused_before_matching() {
     let seen = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&seen);
     let template = ResourceTemplate::new("f://{x}", "all", |_: HashMap<String, String>| async {
@@ -351,12 +353,12 @@ async fn more_uris_than_may_be_watched_are_refused_before_they_are_matched() {
     let many = call(&endpoint, &token, "subscriptions/listen", watch(10_001)).await;
     let body = many.into_body().collect().await.unwrap().to_bytes();
     let text = String::from_utf8_lossy(&body);
-    assert!(text.contains("too much is watched"), "{text}");
+    assert!(text.contains("too many watched resources"), "{text}");
     assert_eq!(seen.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn messages_are_posted_to_the_url_that_proofs_are_for() {
+async fn messages_are_posted_to_the_proofs_url() {
     let issuer = Issuer::new();
     let server = Server::new("files", "1.0.0");
     let status = async |messages: &str, takes_proofs: bool| {

@@ -28,8 +28,9 @@ fn proof(key: &ProofKey, token: &str) -> String {
     key.proof(&proof.access_token(&token)).unwrap()
 }
 
+// Attack: leaks of secrets.
 #[tokio::test]
-async fn attack_21_tokens_are_in_no_log_line() {
+async fn tokens_never_appear_in_logs() {
     let lines = LogLines::default();
     let _guard = subscribe(lines.clone());
     let issuer = Issuer::new();

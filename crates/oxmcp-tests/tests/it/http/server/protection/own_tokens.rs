@@ -54,7 +54,7 @@ fn challenge(response: &Response<ResponseBody>) -> String {
 const LACKS_WRITE: &str = r#"Bearer error="insufficient_scope", error_description="missing scopes: files:write", scope="files:write""#;
 
 #[tokio::test]
-async fn own_tokens_let_their_callers_in() {
+async fn own_tokens_authenticate_their_callers() {
     let endpoint = StreamableHttp::from(server()).authenticate(authenticate);
     let answer = call(&endpoint, "ann/x", "tools/call", tool("name")).await;
     assert_eq!(text(&json(answer).await), "ann");
@@ -93,7 +93,7 @@ async fn own_tokens_let_their_callers_in() {
 }
 
 #[tokio::test]
-async fn own_tokens_hold_in_sessions_of_every_revision() {
+async fn own_tokens_are_checked_in_every_revision() {
     let endpoint = StreamableHttp::from(server()).authenticate(authenticate);
     for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
         let session = open(&endpoint, "ann/files:read", version).await;
@@ -114,7 +114,7 @@ async fn own_tokens_hold_in_sessions_of_every_revision() {
 }
 
 #[tokio::test]
-async fn own_tokens_hold_over_the_transport_of_2024_11_05() {
+async fn own_tokens_are_checked_over_2024_transport() {
     let message = || request(1, "tools/call", tool("write")).to_string();
     let service = LegacySse::from(server()).authenticate(authenticate);
     let mut client = Client::open_with(&service, "ann/files:read").await;
@@ -134,7 +134,7 @@ async fn own_tokens_hold_over_the_transport_of_2024_11_05() {
 }
 
 #[tokio::test]
-async fn scopes_of_a_middleware_are_honoured() {
+async fn scopes_set_by_middleware_are_respected() {
     let by_header = |mut request: Request<_>| {
         let name = request.headers().get("x-user").cloned();
         if let Some(name) = name {
@@ -182,7 +182,7 @@ async fn scopes_of_a_middleware_are_honoured() {
 }
 
 #[tokio::test]
-async fn both_kinds_of_protection_exclude_each_other() {
+async fn both_kinds_of_protection_are_mutually_exclusive() {
     let resource = Issuer::new().resource();
     let protected = StreamableHttp::from(server()).protect(resource.clone());
     let authenticated = StreamableHttp::from(server()).authenticate(authenticate);
@@ -209,7 +209,7 @@ async fn both_kinds_of_protection_exclude_each_other() {
 }
 
 #[tokio::test]
-async fn an_initialize_without_a_token_opens_no_session() {
+async fn initialize_without_a_token_opens_no_session() {
     let endpoint = StreamableHttp::from(server()).authenticate(authenticate);
     let message = initialize("2025-11-25", json!({})).to_string();
     let refused = send(&endpoint, builder("POST"), message).await;

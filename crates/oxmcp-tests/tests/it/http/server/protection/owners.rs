@@ -161,8 +161,9 @@ impl<T: Target> Made<T> {
     }
 }
 
+// Attack: sealed state of another principal and a session or subscription of another owner.
 #[tokio::test]
-async fn attack_18_and_19_what_was_made_with_a_token_is_of_its_owner_alone() {
+async fn objects_made_with_token_belong_to_its_owner() {
     let issuer = Issuer::new();
     let key = SigningKey::generate(Algorithm::Es256).unwrap();
     let keys = json!({"keys": [key.public_jwk()]}).to_string();
@@ -203,7 +204,7 @@ async fn attack_18_and_19_what_was_made_with_a_token_is_of_its_owner_alone() {
 }
 
 #[tokio::test]
-async fn objects_made_with_own_tokens_belong_to_their_principal() {
+async fn objects_made_with_own_tokens_belong_to_principal() {
     let endpoint = StreamableHttp::from(server()).authenticate(|token: Secret| async move {
         let name = token.expose().split('-').next().unwrap_or_default();
         Ok(Principal::new(name))
@@ -217,7 +218,7 @@ async fn objects_made_with_own_tokens_belong_to_their_principal() {
 }
 
 #[tokio::test]
-async fn a_session_of_2024_11_05_is_of_the_owner_of_the_token_that_opened_it() {
+async fn session_over_2024_transport_belongs_to_token_owner() {
     let issuer = Issuer::new();
     let service = LegacySse::from(server()).protect(issuer.resource());
     let mut client = Client::open_with(&service, &issuer.token("mcp")).await;

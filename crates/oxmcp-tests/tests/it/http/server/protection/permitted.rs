@@ -68,7 +68,7 @@ fn public() -> Server {
 }
 
 #[tokio::test]
-async fn lists_show_what_a_token_permits_where_that_is_wanted() {
+async fn lists_show_only_permitted_features_where_configured() {
     let issuer = Issuer::new();
     let (few, all) = (issuer.token("mcp"), issuer.token(ALL));
     for hides in [false, true] {
@@ -95,7 +95,7 @@ async fn lists_show_what_a_token_permits_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn lists_show_what_a_token_permits_over_the_transport_of_2024_11_05() {
+async fn lists_show_only_permitted_features_over_2024_transport() {
     let issuer = Issuer::new();
     for hides in [false, true] {
         let resource = resource(&issuer, hides);
@@ -173,7 +173,7 @@ async fn alike(response: Response<ResponseBody>) -> (u16, bool, String) {
 }
 
 #[tokio::test]
-async fn what_a_caller_does_not_see_is_answered_as_what_does_not_exist() {
+async fn hidden_features_look_like_missing_ones() {
     let issuer = Issuer::new();
     for is_for_nobody in [true, false] {
         let resource = resource(&issuer, !is_for_nobody);
@@ -227,7 +227,7 @@ async fn what_a_caller_does_not_see_is_answered_as_what_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_caller_that_sees_a_feature_learns_which_scopes_it_needs() {
+async fn caller_seeing_a_feature_learns_its_required_scopes() {
     let issuer = Issuer::new();
     // The visibility depends on all that handlers can see of a caller.
     let tool = Tool::new("write", "", || async { "written" })
@@ -268,7 +268,7 @@ async fn a_caller_that_sees_a_feature_learns_which_scopes_it_needs() {
 }
 
 #[tokio::test]
-async fn changes_of_lists_are_told_to_callers_who_see_none_of_it() {
+async fn hidden_list_changes_are_still_notified() {
     let issuer = Issuer::new();
     let server = files();
     let resource = issuer.resource().hide_unpermitted();
@@ -304,7 +304,7 @@ async fn changes_of_lists_are_told_to_callers_who_see_none_of_it() {
 }
 
 #[tokio::test]
-async fn what_needs_scopes_is_shut_where_messages_are_posted_by_hand() {
+async fn scopes_apply_to_manually_posted_messages() {
     let server = files();
     let (transport, inbox, response) = SseTransport::open("/messages");
     let _session = server.connect(transport).await.unwrap();

@@ -80,7 +80,7 @@ fn code(response: &Response<ResponseBody>) -> String {
 }
 
 #[tokio::test]
-async fn proofs_that_are_wrong_in_any_way_are_refused() {
+async fn every_kind_of_bad_proof_is_refused() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().dpop(ProofVerifier::new()));
     let bound = Bound::new(&issuer);
@@ -154,7 +154,7 @@ async fn proofs_that_are_wrong_in_any_way_are_refused() {
 }
 
 #[tokio::test]
-async fn a_bound_token_is_good_for_its_key_and_its_scheme_alone() {
+async fn bound_token_is_valid_only_with_its_key() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().dpop(ProofVerifier::new()));
     let bound = Bound::new(&issuer);
@@ -185,7 +185,7 @@ async fn a_bound_token_is_good_for_its_key_and_its_scheme_alone() {
 }
 
 #[tokio::test]
-async fn nonces_are_good_at_every_node_with_the_same_keys() {
+async fn nonces_are_valid_at_nodes_sharing_keys() {
     let issuer = Issuer::new();
     let node = |keys: NonceKeys| {
         let proofs = ProofVerifier::new().require_nonces(keys);

@@ -26,7 +26,7 @@ use crate::http::sse_2024::Client;
 use crate::support::{modern, request};
 
 #[tokio::test]
-async fn a_client_without_a_token_is_told_where_to_get_one() {
+async fn client_without_token_learns_where_to_get_one() {
     let endpoint = endpoint(&Issuer::new().resource().scopes("mcp"));
     let refused = send(&endpoint, builder("POST"), "{}").await;
     assert_eq!(refusal(&refused), (401, String::new(), "mcp".to_owned()));
@@ -45,7 +45,7 @@ async fn a_client_without_a_token_is_told_where_to_get_one() {
 }
 
 #[tokio::test]
-async fn metadata_are_a_service_of_their_own() {
+async fn metadata_is_served_separately() {
     let resource = Issuer::new().resource();
     let get = async |method: Method, path: &str| {
         let request = Request::builder()
@@ -71,7 +71,7 @@ async fn metadata_are_a_service_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_caller_with_a_valid_token_is_known_to_handlers() {
+async fn valid_caller_is_known_to_handlers() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource());
     let (status, said) = whoami(&endpoint, &issuer.token("mcp files:read")).await;
@@ -83,7 +83,7 @@ async fn a_caller_with_a_valid_token_is_known_to_handlers() {
 }
 
 #[tokio::test]
-async fn many_that_come_at_once_wait_for_one_fetch() {
+async fn concurrent_requests_wait_for_one_fetch() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource());
     let tokens: Vec<_> = (0..50)
@@ -96,8 +96,9 @@ async fn many_that_come_at_once_wait_for_one_fetch() {
     assert_eq!(issuer.requests.load(Ordering::Relaxed), 2);
 }
 
+// Attack: forged or misdirected tokens.
 #[tokio::test]
-async fn attack_20_tokens_for_others_or_of_others_are_refused() {
+async fn tokens_of_other_audiences_or_issuers_are_refused() {
     let issuer = Issuer::new();
     for mount in mounts!() {
         let endpoint = mount.serve(&endpoint(&issuer.resource())).await;
@@ -137,8 +138,9 @@ async fn attack_20_tokens_for_others_or_of_others_are_refused() {
     }
 }
 
+// Attack: DNS rebinding.
 #[tokio::test]
-async fn attack_1_host_and_origin_are_checked_before_the_token() {
+async fn host_and_origin_are_checked_before_the_token() {
     let issuer = Issuer::new();
     for mount in mounts!() {
         let endpoint = mount.serve(&endpoint(&issuer.resource())).await;
@@ -160,7 +162,7 @@ async fn attack_1_host_and_origin_are_checked_before_the_token() {
 }
 
 #[tokio::test]
-async fn browsers_ask_beforehand_without_a_token() {
+async fn preflight_requests_need_no_token() {
     let app = "https://app.example.com";
     let endpoint = endpoint(&Issuer::new().resource()).allowed_origins([app]);
     let preflight = builder("OPTIONS")
@@ -175,7 +177,7 @@ async fn browsers_ask_beforehand_without_a_token() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_down_is_no_fault_of_the_client() {
+async fn issuer_outage_is_not_a_client_error() {
     let mut issuer = Issuer::new();
     issuer.is_down = true;
     let endpoint = endpoint(&issuer.resource());
@@ -190,7 +192,7 @@ async fn an_issuer_that_is_down_is_no_fault_of_the_client() {
 }
 
 #[tokio::test]
-async fn what_a_request_names_may_need_more_scopes() {
+async fn named_features_may_need_more_scopes() {
     let issuer = Issuer::new();
     let resource = issuer
         .resource()
@@ -258,7 +260,7 @@ async fn what_a_request_names_may_need_more_scopes() {
 }
 
 #[tokio::test]
-async fn messages_of_sessions_need_the_same_and_batches_all_of_it() {
+async fn session_messages_and_batches_need_all_scopes() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource());
     let session = open(&endpoint, &issuer.token("mcp"), "2025-03-26").await;
@@ -282,8 +284,9 @@ async fn messages_of_sessions_need_the_same_and_batches_all_of_it() {
     assert_eq!(served.status(), StatusCode::OK);
 }
 
+// Attack: session hijacking.
 #[tokio::test]
-async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
+async fn session_belongs_to_its_owner_not_its_token() {
     let issuer = Issuer::new();
     for mount in mounts!() {
         let endpoint = mount.serve(&endpoint(&issuer.resource())).await;
@@ -310,7 +313,7 @@ async fn attack_4_a_session_is_of_its_owner_alone_and_not_of_a_token() {
 }
 
 #[tokio::test]
-async fn a_session_is_heard_and_ended_with_a_token_alone() {
+async fn session_stream_and_delete_require_a_token() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource());
     let good = issuer.token("mcp");
@@ -345,7 +348,7 @@ async fn a_session_is_heard_and_ended_with_a_token_alone() {
 }
 
 #[tokio::test]
-async fn methods_of_sessions_need_a_token_where_there_are_no_sessions_too() {
+async fn session_methods_require_token_even_without_sessions() {
     let issuer = Issuer::new();
     let resource = issuer.resource();
     let modern = files().revisions([Revision::LATEST]);
@@ -385,7 +388,7 @@ async fn methods_of_sessions_need_a_token_where_there_are_no_sessions_too() {
 }
 
 #[tokio::test]
-async fn a_user_with_many_clients_can_be_one_owner() {
+async fn user_with_many_clients_can_be_one_owner() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().owner_without_client());
     let session = open(&endpoint, &issuer.token("mcp"), "2025-11-25").await;
@@ -439,7 +442,7 @@ async fn odd_messages_need_the_same_scopes() {
 }
 
 #[tokio::test]
-async fn the_transport_of_2024_11_05_demands_the_same() {
+async fn transport_of_2024_requires_the_same_tokens() {
     let issuer = Issuer::new();
     let service = LegacySse::from(files()).protect(issuer.resource());
     let opening = Request::get("/sse").header("host", "localhost");
@@ -468,7 +471,7 @@ async fn the_transport_of_2024_11_05_demands_the_same() {
 }
 
 #[tokio::test]
-async fn tools_with_scopes_are_shut_where_no_tokens_are_taken() {
+async fn tools_with_scopes_are_refused_on_unprotected_endpoints() {
     let endpoint = StreamableHttp::from(files());
     let write = modern(1, "tools/call", json!({"name": "write", "arguments": {}}));
     let refused = send(&endpoint, modern_builder(&write), write.to_string()).await;
@@ -485,7 +488,7 @@ async fn tools_with_scopes_are_shut_where_no_tokens_are_taken() {
 }
 
 #[tokio::test]
-async fn tokens_that_say_nothing_are_introspected() {
+async fn opaque_tokens_are_introspected() {
     let issuer = Issuer::new();
     let introspection = Introspection::new(ISSUER, "https://auth.example.com/introspect")
         .basic("files", &Secret::new("hunter2"));
@@ -507,7 +510,7 @@ async fn tokens_that_say_nothing_are_introspected() {
 }
 
 #[tokio::test]
-async fn a_verifier_of_ones_own_has_the_word() {
+async fn custom_verifier_decides() {
     let resource = ProtectedResource::new(URL).verify_with([ISSUER], |token: Secret| async move {
         match token.expose() {
             "good" => {
@@ -541,7 +544,7 @@ async fn a_verifier_of_ones_own_has_the_word() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_forgotten_is_refused_at_once() {
+async fn forgotten_token_is_refused_at_once() {
     let issuer = Issuer::new();
     let resource = issuer.resource();
     let endpoint = endpoint(&resource);
@@ -552,7 +555,7 @@ async fn a_token_that_is_forgotten_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn tokens_that_are_bound_to_a_key_need_a_proof_for_each_request() {
+async fn key_bound_tokens_need_proof_for_each_request() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().dpop(ProofVerifier::new()));
     let key = ProofKey::generate().unwrap();
@@ -582,7 +585,7 @@ async fn tokens_that_are_bound_to_a_key_need_a_proof_for_each_request() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_protected_wrongly_lets_nobody_in() {
+async fn misconfigured_protected_endpoint_refuses_everyone() {
     let issuer = Issuer::new();
     let wrong = [
         ProtectedResource::new(URL),
@@ -605,8 +608,9 @@ async fn an_endpoint_that_is_protected_wrongly_lets_nobody_in() {
     assert!(issuer.resource().check().is_ok());
 }
 
+// Attack: leaks of secrets.
 #[tokio::test]
-async fn attack_21_tokens_are_in_no_debug_and_no_answer() {
+async fn tokens_are_hidden_in_debug_and_responses() {
     let issuer = Issuer::new();
     let resource = issuer.resource();
     let token = issuer.token("mcp");

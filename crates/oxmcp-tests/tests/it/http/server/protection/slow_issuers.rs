@@ -53,7 +53,7 @@ fn introspecting(issuer: &Issuer, delay: Duration) -> ProtectedResource {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_introspection_holds_up_no_token_of_another_issuer() {
+async fn slow_introspection_does_not_delay_other_issuers() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&introspecting(&issuer, Duration::ZERO));
     // More tokens than may be introspected at once: the last requests are told to retry.
@@ -76,7 +76,7 @@ async fn a_slow_introspection_holds_up_no_token_of_another_issuer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_waits_once_for_all_that_must_be_fetched() {
+async fn request_waits_once_for_all_fetches() {
     let issuer = Issuer::new();
     let resource = introspecting(&issuer, Duration::from_secs(8));
     let endpoint = endpoint(&resource);
@@ -97,7 +97,7 @@ async fn a_request_waits_once_for_all_that_must_be_fetched() {
 }
 
 #[tokio::test]
-async fn issuers_are_told_what_asks_them() {
+async fn issuers_see_the_servers_user_agent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let issuer = Arc::new(Issuer::new());

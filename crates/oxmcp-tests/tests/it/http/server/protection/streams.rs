@@ -60,7 +60,7 @@ async fn lifetimes(endpoint: &StreamableHttp, token: &str) -> [u64; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_of_tokens_that_can_be_revoked_are_opened_anew_within_ten_minutes() {
+async fn streams_of_revocable_tokens_reopen_within_ten_minutes() {
     let issuer = Issuer::new();
     let introspection = Introspection::new(ISSUER, "https://auth.example.com/introspect");
     let introspecting = ProtectedResource::new(URL)
@@ -83,7 +83,7 @@ async fn streams_of_tokens_that_can_be_revoked_are_opened_anew_within_ten_minute
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_is_revoked_ends_its_streams_within_ten_minutes() {
+async fn revoked_token_ends_its_streams_within_ten_minutes() {
     let is_revoked = Arc::new(AtomicBool::new(false));
     let revoked = Arc::clone(&is_revoked);
     let resource = ProtectedResource::new(URL).verify_with([ISSUER], move |_| {
@@ -149,7 +149,7 @@ fn serving(server: &Server, issuer: &Issuer, revision: Revision) -> InProcess {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
+async fn nothing_is_lost_when_tokens_expire_during_calls() {
     const WATCHED: &str = "file:///a";
     for revision in Revision::ALL {
         let slow = Tool::new("slow", "Take a while", || async {
@@ -210,7 +210,7 @@ async fn nothing_is_lost_where_tokens_are_shorter_than_calls_and_streams() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_of_2024_11_05_ends_with_its_token_once_nothing_is_under_way() {
+async fn idle_2024_stream_ends_with_its_token() {
     let issuer = Issuer::new();
     let server = Server::new("files", "1.0.0");
     let service = LegacySse::from(server).protect(issuer.resource().clock_skew(0));
@@ -220,7 +220,7 @@ async fn a_stream_of_2024_11_05_ends_with_its_token_once_nothing_is_under_way() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_whole_though_its_token_ends_while_it_is_sent() {
+async fn event_is_complete_though_token_expires_while_sending() {
     const SIZE: usize = 200_000;
     let big = Tool::new("big", "Say much", |cx: RequestContext| async move {
         cx.progress(1).await;
@@ -264,7 +264,7 @@ async fn an_event_is_whole_though_its_token_ends_while_it_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_clients_listen_to_end_with_their_token() {
+async fn listening_streams_end_with_their_token() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource());
     for body in streams(&endpoint, &issuer.ending(5)).await {
@@ -278,7 +278,7 @@ async fn streams_that_clients_listen_to_end_with_their_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_has_begun_outlasts_its_token() {
+async fn running_call_outlasts_its_token() {
     let issuer = Issuer::new();
     let slow = Tool::new("slow", "Take a while", |cx: RequestContext| async move {
         cx.progress(1).await;
@@ -298,7 +298,7 @@ async fn a_call_that_has_begun_outlasts_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_of_2024_11_05_lasts_as_long_as_the_newest_token() {
+async fn stream_of_2024_lasts_like_its_newest_token() {
     let issuer = Issuer::new();
     let service = LegacySse::from(files()).protect(issuer.resource());
     let opened = Instant::now();

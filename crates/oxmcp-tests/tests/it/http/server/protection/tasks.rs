@@ -32,7 +32,7 @@ async fn ask_modern(
 }
 
 #[tokio::test]
-async fn a_task_needs_the_scopes_of_its_tool_in_each_method_of_each_era() {
+async fn task_needs_its_tools_scopes_in_every_method() {
     let waits = |name: &str| {
         let tool = Tool::new(name, "Wait", std::future::pending::<String>);
         tool.task(TaskPolicy::Always)

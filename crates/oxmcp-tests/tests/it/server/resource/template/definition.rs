@@ -8,7 +8,7 @@ fn problem(template: ResourceTemplate) -> String {
 }
 
 #[tokio::test]
-async fn o3_a_template_that_its_struct_does_not_fit_is_refused() {
+async fn template_not_matching_its_struct_is_refused() {
     let of_row = |uri_template| problem(ResourceTemplate::new(uri_template, "row", row));
     #[derive(serde::Deserialize, JsonSchema)]
     struct Nested {
@@ -39,17 +39,17 @@ async fn o3_a_template_that_its_struct_does_not_fit_is_refused() {
         ),
     ];
     insta::assert_snapshot!(problems.join("\n"), @r#"
-    resource template "db://{tabel}/{id}": the input has a field "table", which is no variable of the template, did you mean "tabel"? (its variables are "tabel", "id")
-    resource template "db://{table}": the input has a field "id", which is no variable of the template (its variables are "table")
-    resource template "db://{table}/{id}/{column}": the input has no field for the variable "column"; add one, or take the variable out
-    resource template "db://{table}/{id*}": the variable "id" is a list, for it ends with "*", and its field is none; let it be a Vec, or leave the "*" out
-    resource template "db://{table}{id}": nobody knows where {table} ends and {id} begins; put something between them, "/" or "-"
-    resource template "{table}/{id": the "{" of "{id" is never closed
-    resource template "/{table}/{id}": it must begin with a scheme, as "file:///notes.txt" or "notes://today" do
-    resource template "table/{id}/{table}": it must begin with a scheme, as "file:///notes.txt" or "notes://today" do
-    resource template "db://{inner}": the field "inner" is an object with "table", "id", and all that comes is strings; let it be a String, a number, a bool, an enum without data, or an Option of these
-    resource template "db://{inner}": arguments have names, and a string has none; use a struct with named fields (for a single value: with one field)
-    resource template "db://{table}/{id}": there is no argument "tabel", did you mean "table"? (the arguments are "table", "id")
+    resource template "db://{tabel}/{id}": field "table" is not a variable of the template, did you mean "tabel"? (variables: "tabel", "id")
+    resource template "db://{table}": field "id" is not a variable of the template (variables: "table")
+    resource template "db://{table}/{id}/{column}": no field for the variable "column"; add one, or remove the variable
+    resource template "db://{table}/{id*}": variable "id" is a list because of its "*", but its field is not; use a `Vec`, or remove the "*"
+    resource template "db://{table}{id}": ambiguous template: nothing separates {table} and {id}; put "/" or "-" between them
+    resource template "{table}/{id": unclosed "{" in "{id"
+    resource template "/{table}/{id}": missing scheme; expected a URI such as "file:///notes.txt" or "notes://today"
+    resource template "table/{id}/{table}": missing scheme; expected a URI such as "file:///notes.txt" or "notes://today"
+    resource template "db://{inner}": the field "inner" cannot be read from a string, since it is an object with "table", "id"; use a String, a number, a bool, an enum without data, or an Option of these
+    resource template "db://{inner}": arguments need names, but this schema accepts a string; use a struct with named fields
+    resource template "db://{table}/{id}": unknown argument "tabel", did you mean "table"? (arguments: "table", "id")
     "#);
     let server = server([ResourceTemplate::new("db://{tabel}/{id}", "row", row)]);
     let error = testing::connect(&server).await.unwrap_err();
@@ -57,7 +57,7 @@ async fn o3_a_template_that_its_struct_does_not_fit_is_refused() {
 }
 
 #[tokio::test]
-async fn o3_a_map_takes_any_variable() {
+async fn map_accepts_any_variable() {
     type Map = std::collections::BTreeMap<String, String>;
     let template = ResourceTemplate::new("a://{x}/{y}", "map", |map: Map| async move {
         format!("{map:?}")
@@ -69,7 +69,7 @@ async fn o3_a_map_takes_any_variable() {
 }
 
 #[tokio::test]
-async fn o3_the_list_says_all_that_was_said_of_a_template() {
+async fn template_list_contains_all_metadata() {
     let server = server([ResourceTemplate::new("db://{table}/{id}", "row", row)
         .title("Row")
         .description("a row of a table")
@@ -92,7 +92,7 @@ async fn o3_the_list_says_all_that_was_said_of_a_template() {
 }
 
 #[tokio::test]
-async fn p6_variables_are_completed() {
+async fn template_variables_are_completed() {
     let query = ResourceTemplate::new(
         "q://{name}{?offset,ratio,all,order,tag*,ids}",
         "query",
@@ -126,7 +126,7 @@ async fn p6_variables_are_completed() {
 }
 
 #[tokio::test]
-async fn a_client_makes_uris_of_the_templates_that_it_is_listed() {
+async fn client_expands_listed_templates() {
     let server = server([ResourceTemplate::new("db://{table}/{id}", "row", row)]);
     for revision in Revision::ALL {
         let session = testing::connect(&server).revision(revision).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_client_makes_uris_of_the_templates_that_it_is_listed() {
             .expand(())
             .unwrap_err()
             .to_string()
-            .contains("never closed")
+            .contains("unclosed")
     );
     assert!(
         oxmcp::protocol::ResourceTemplate::new("db://{x}", "x")

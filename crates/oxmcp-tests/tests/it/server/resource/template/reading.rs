@@ -16,7 +16,7 @@ async fn with_context(cx: RequestContext, Row { table, id }: Row) -> String {
 }
 
 #[tokio::test]
-async fn o5_variables_reach_the_handler_in_every_revision() {
+async fn variables_reach_the_handler_in_every_revision() {
     let server = server([
         ResourceTemplate::new("db://{table}/{id}", "row", row),
         ResourceTemplate::new("dbx://{table}/{id}", "row", with_context),
@@ -52,7 +52,7 @@ async fn o5_variables_reach_the_handler_in_every_revision() {
 }
 
 #[tokio::test]
-async fn o5_values_have_the_types_of_the_fields() {
+async fn variables_have_the_types_of_the_fields() {
     let query = ResourceTemplate::new(
         "q://{name}{?offset,ratio,all,order,tag*,ids}",
         "query",
@@ -76,7 +76,7 @@ async fn o5_values_have_the_types_of_the_fields() {
 }
 
 #[tokio::test]
-async fn o5_o8_a_value_that_a_field_cannot_have_is_no_resource() {
+async fn value_invalid_for_its_field_means_no_resource() {
     let server = server([
         ResourceTemplate::new("db://{table}/{id}", "row", row),
         ResourceTemplate::new(
@@ -95,9 +95,9 @@ async fn o5_o8_a_value_that_a_field_cannot_have_is_no_resource() {
             ),
             ("db://users/-1", "\"id\""),
             ("db://users/5000000000", "\"id\""),
-            ("db://%FF/1", "\"table\": \"%FF\" stands for no UTF-8 text"),
-            ("raw://%FF", "\"x\": \"%FF\" stands for no UTF-8 text"),
-            ("raw://%zz", "\"x\": \"%zz\" stands for no UTF-8 text"),
+            ("db://%FF/1", "\"table\": \"%FF\" does not decode to UTF-8"),
+            ("raw://%FF", "\"x\": \"%FF\" does not decode to UTF-8"),
+            ("raw://%zz", "\"x\": \"%zz\" does not decode to UTF-8"),
             ("q://a?order=up", "\"order\""),
             ("q://a?tag=1&tag=x", "\"tag/1\""),
         ] {
@@ -117,7 +117,7 @@ async fn o5_o8_a_value_that_a_field_cannot_have_is_no_resource() {
 }
 
 #[tokio::test]
-async fn o5_a_uri_goes_to_its_resource_then_to_the_most_literal_template() {
+async fn uri_matches_resource_before_most_literal_template() {
     let server = server([
         named("a://{+rest}"),
         named("a://{x}/{y}"),
@@ -146,7 +146,7 @@ async fn o5_a_uri_goes_to_its_resource_then_to_the_most_literal_template() {
 }
 
 #[tokio::test]
-async fn o5_the_first_template_that_matches_decides() {
+async fn first_matching_template_decides() {
     let server = server([
         ResourceTemplate::dynamic("a://b{x}", "none", |_cx, _variables| async {
             None::<String>
@@ -162,7 +162,7 @@ proptest! {
 
     /// Every value of a variable arrives unchanged.
     #[test]
-    fn o5_values_survive_the_way(table in "\\PC{1,20}", id: u32) {
+    fn variable_values_arrive_unchanged(table in "\\PC{1,20}", id: u32) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let found = runtime.block_on(async {
             let template = oxmcp::protocol::ResourceTemplate::new("db://{table}/{id}", "row");

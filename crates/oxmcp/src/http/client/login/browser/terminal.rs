@@ -35,8 +35,8 @@ pub(super) async fn line() -> Option<String> {
     line_of(open(io::stdin())?).await
 }
 
-/// Opens a terminal once more: `O_NONBLOCK` belongs to the open file description, and that of standard input is shared with
-/// the program and with the shell.
+/// Reopens a terminal: `O_NONBLOCK` belongs to the open file description, and that of standard input is shared with the program
+/// and with the shell.
 #[cfg(unix)]
 fn open(terminal: impl AsFd) -> Option<OwnedFd> {
     let path = ttyname(terminal, Vec::new()).ok()?;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_line_is_read_and_the_next_is_left_to_the_program() {
+    async fn one_line_is_read_and_later_ones_left() {
         let (person, program) = terminal();
         rustix::io::write(&person, b"pasted\nfor the program\n").unwrap();
         let line = line_of(open(&program).unwrap()).await;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_reads_once_the_wait_is_over() {
+    async fn reading_stops_when_the_wait_ends() {
         let (person, program) = terminal();
         {
             let mut waiting = Box::pin(line_of(open(&program).unwrap()));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn single_keys_are_not_taken() {
+    async fn single_keys_are_not_consumed() {
         let (person, program) = terminal();
         let mut modes = tcgetattr(&program).unwrap();
         modes.make_raw();

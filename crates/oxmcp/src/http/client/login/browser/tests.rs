@@ -63,7 +63,7 @@ fn is_for_a_person(error: &Error) -> bool {
 }
 
 #[tokio::test]
-async fn the_page_is_opened_and_printed() {
+async fn page_is_opened_and_printed() {
     let fake = Fake::new(true, true, true);
     let (opened, printed) = (Arc::clone(&fake.opened), Arc::clone(&fake.printed));
     let browser = Browser::new(fake);
@@ -78,7 +78,7 @@ async fn the_page_is_opened_and_printed() {
 }
 
 #[tokio::test]
-async fn without_a_browser_the_page_is_printed_alone() {
+async fn page_is_only_printed_without_a_browser() {
     let fake = Fake::new(false, true, false);
     let (opened, printed) = (Arc::clone(&fake.opened), Arc::clone(&fake.printed));
     let browser = Browser::new(fake);
@@ -93,7 +93,7 @@ async fn without_a_browser_the_page_is_printed_alone() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_be_asked_the_login_fails_at_once() {
+async fn login_fails_at_once_without_a_user() {
     let browser = Browser::new(Fake::new(false, false, false));
     assert!(is_for_a_person(&browser.check().unwrap_err()));
     for (shows, is_ok) in [(false, false), (true, true)] {
@@ -112,8 +112,9 @@ async fn where_nobody_can_be_asked_the_login_fails_at_once() {
     }
 }
 
+// Attack: a URL that is dangerous to open.
 #[tokio::test]
-async fn attack_13_only_pages_of_the_web_are_opened() {
+async fn only_web_pages_are_opened() {
     for url in [
         "file:///etc/passwd?state=right",
         "javascript:alert(1)",
@@ -135,7 +136,7 @@ async fn attack_13_only_pages_of_the_web_are_opened() {
 }
 
 #[tokio::test]
-async fn what_is_pasted_is_the_answer_if_it_has_the_state() {
+async fn pasted_text_is_an_answer_with_matching_state() {
     let right = " http://127.0.0.1:1/callback?code=x&state=right#top \n";
     let fake = Fake::new(true, true, true);
     let printed = Arc::clone(&fake.printed);
@@ -152,14 +153,14 @@ async fn what_is_pasted_is_the_answer_if_it_has_the_state() {
 }
 
 #[tokio::test]
-async fn a_terminal_that_ends_leaves_the_login_to_the_browser() {
+async fn closed_terminal_leaves_login_to_the_browser() {
     let browser = Browser::new(Fake::new(true, true, true));
     let mut pasted = browser.pasted(Secret::new("right"));
     assert!(futures_util::poll!(&mut pasted).is_pending());
 }
 
 #[test]
-fn the_environment_tells_whether_pages_open() {
+fn environment_decides_whether_pages_open() {
     use Desktop::{Named, OfSystem};
     for (desktop, variables, opens) in [
         (Named, &[][..], false),

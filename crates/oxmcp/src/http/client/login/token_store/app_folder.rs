@@ -23,13 +23,13 @@ pub(super) fn sealed_logins_of(app: &str) -> Result<PathBuf> {
 fn folder_of(app: &str) -> Result<PathBuf> {
     if !is_name(app) {
         return Err(Error::misuse(format!(
-            "the folder of logins is named after the program, and {app:?} is no name of a folder"
+            "invalid app name {app:?}: it must be a valid folder name"
         )));
     }
     let folder = state_folder(|name| env::var_os(name)).ok_or_else(|| {
         Error::misuse(
-            "no variable of the environment says where programs keep their state (XDG_STATE_HOME or HOME, and on Windows \
-             LOCALAPPDATA): name a folder, by FileTokenStore::at",
+            "could not find the state folder of this user; set XDG_STATE_HOME or HOME (LOCALAPPDATA on Windows), or name \
+             a folder with `FileTokenStore::at`",
         )
     })?;
     Ok(folder.join(app))
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_of_programs_is_where_the_environment_says() {
+    fn state_folder_follows_the_environment() {
         let of = |variables: &'static [(&str, &str)]| {
             state_folder(|name| {
                 let mut found = variables.iter().filter(|(it, _)| *it == name);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_no_name_of_a_folder_is_refused() {
+    fn program_name_invalid_as_folder_is_refused() {
         for name in [
             "", ".", "..", "a/b", "/a", "a/", "./a", "..\\a", "a\0", "C:",
         ] {

@@ -17,14 +17,14 @@ use crate::error::Result;
 /// A store of credentials in a folder that only its owner can read. Any number of processes may share the folder, and each handle
 /// to it sees the same credentials.
 ///
-/// Each login is a file of its own: a save replaces a small file and nothing else, a damaged file costs one login, and two servers
-/// never wait for each other's refresh (but for one pair of 256). On Unix the folder has the mode 0700 and the files 0600: a folder
+/// Each login is a separate file: a save replaces only a small file, a damaged file costs one login, and two servers never wait
+/// for each other's refresh (except for one pair in 256). On Unix the folder has the mode 0700 and the files 0600: a folder
 /// that others can open is refused, and a file that others can read gets the mode 0600. Elsewhere both have the rights of the
-/// folder that they are in. A file that cannot be read as credentials is left out, with a warning.
+/// folder that they are in. A file that cannot be read as credentials is ignored, with a warning.
 ///
-/// A save is atomic, even if the process is killed: a new file is written, synchronised and renamed. [`lock`](TokenStore::lock)
-/// waits up to 30 s for other processes, and then fails, so that nothing is refreshed without it. The folder must be on a file
-/// system that supports locks, as local file systems do.
+/// A save is atomic, even if the process is killed: a new file is written, synced and renamed. [`lock`](TokenStore::lock) waits
+/// up to 30 s for other processes, and then fails, so that nothing is refreshed without it. The folder must be on a file system
+/// that supports locks, as local file systems do.
 ///
 /// ```no_run
 /// use oxmcp::http::{Endpoint, FileTokenStore, Login};
@@ -42,7 +42,7 @@ pub struct FileTokenStore {
 }
 
 impl FileTokenStore {
-    /// A store in a folder that is used for nothing else. The folder is created with the first save.
+    /// Creates a store in a folder that is used for nothing else. The folder is created with the first save.
     ///
     /// ```
     /// use oxmcp::http::FileTokenStore;
@@ -57,7 +57,7 @@ impl FileTokenStore {
         }
     }
 
-    /// A store in the folder `logins` of the folder `app`, in the place where programs of this user keep their state:
+    /// Creates a store in the folder `logins` of the folder `app`, in the place where programs of this user keep their state:
     /// `$XDG_STATE_HOME`, or `~/.local/state`; `~/Library/Application Support` on macOS; `%LOCALAPPDATA%` on Windows.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl FileTokenStore {
         logins_of(app).map(Self::at)
     }
 
-    /// The folder of the store.
+    /// Returns the folder of the store.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.files.folder()

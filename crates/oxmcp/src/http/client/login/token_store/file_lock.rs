@@ -27,8 +27,8 @@ impl FileLock {
         while !try_lock(&file)? {
             if Instant::now() >= deadline {
                 return Err(Error::timeout(format!(
-                    "another holder has not let go of the lock {} within {TIMEOUT:?}, and nothing is changed without it: try again, \
-                     or end the process that hangs",
+                    "could not lock {} within {TIMEOUT:?}: it is locked elsewhere; try again, \
+                     or end the process that holds the lock",
                     path.display()
                 )));
             }

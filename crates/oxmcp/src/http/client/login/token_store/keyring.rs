@@ -35,7 +35,7 @@ const ENTRY: &str = "oxmcp logins";
 /// use oxmcp::http::{Endpoint, KeyringTokenStore, Login};
 ///
 /// # fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// // For the sake of the example, one that forgets all.
+/// // A keyring in memory, only for the example.
 /// let keyring = keyring_core::mock::Store::new()?;
 /// let store = KeyringTokenStore::for_app(keyring, "my-app")?;
 /// let endpoint = Endpoint::new("https://example.com/mcp").login(Login::non_interactive().store(store));
@@ -51,7 +51,8 @@ pub struct KeyringTokenStore {
 }
 
 impl KeyringTokenStore {
-    /// A store whose key belongs to a service in the keyring, and whose files are in a folder that is used for nothing else.
+    /// Creates a store whose key belongs to a service in the keyring, and whose files are in a folder that is used for nothing
+    /// else.
     #[must_use]
     pub fn at(
         keyring: Arc<CredentialStore>,
@@ -65,11 +66,11 @@ impl KeyringTokenStore {
         }
     }
 
-    /// The store of a program: the program's name is the service, and the folder is next to that of
+    /// Creates the store of a program: the program's name is the service, and the folder is next to that of
     /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app), whose logins can be read without the keyring.
     ///
     /// # Errors
-    /// If `app` is not a valid name of a folder, or the environment does not say where programs keep their state.
+    /// If `app` is not a valid name of a folder, or the environment does not name the place where programs keep their state.
     pub fn for_app(keyring: Arc<CredentialStore>, app: &str) -> Result<Self> {
         Ok(Self::at(keyring, app, sealed_logins_of(app)?))
     }
@@ -85,7 +86,7 @@ impl KeyringTokenStore {
             Ok(secret) => {
                 let foreign = |_| {
                     Error::misuse(format!(
-                        "the entry {ENTRY:?} of {:?} in the keyring is no key: another program has written it. Delete it, or name \
+                        "the entry {ENTRY:?} of {:?} in the keyring is not a key for logins; delete it, or name \
                          another service",
                         self.service
                     ))
@@ -117,12 +118,12 @@ impl KeyringTokenStore {
             E::PlatformFailure(error) | E::NoStorageAccess(error) => error.to_string(),
             E::Invalid(what, why) => format!("{what}: {why}"),
             E::NotSupportedByStore(why) | E::BadStoreFormat(why) => why,
-            E::Ambiguous(_) => "there are several entries of that name".to_owned(),
+            E::Ambiguous(_) => "several entries have that name".to_owned(),
             _ => "the entry cannot be used".to_owned(),
         };
         let service = &self.service;
         Error::internal(format!(
-            "the key of logins, {ENTRY:?} of {service:?}, could not be had from the keyring ({what}): unlock it, or let the program use it"
+            "could not get the key {ENTRY:?} of {service:?} from the keyring: {what}; unlock the keyring, or let the program use it"
         ))
     }
 }
@@ -153,7 +154,7 @@ impl TokenStore for KeyringTokenStore {
             let text = opened.and_then(|it| String::from_utf8(it).ok().map(Secret::new));
             if text.is_none() {
                 tracing::warn!(
-                    "stored credentials do not open with the key in the keyring, and are left out: log in again"
+                    "ignoring stored credentials that the key in the keyring cannot open; log in again"
                 );
             }
             Ok(text)

@@ -165,7 +165,7 @@ impl LoginFiles {
         let login = login.filter(|it| it.version == VERSION);
         if login.is_none() {
             let path = path.display();
-            tracing::warn!(%path, "a file of stored credentials cannot be read, and is left out: log in again");
+            tracing::warn!(%path, "ignoring an unreadable credentials file; log in again");
         }
         Ok(login)
     }
@@ -174,7 +174,7 @@ impl LoginFiles {
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(Error::limit(format!(
-                "credentials of more than {MAX_BYTES} bytes are not kept"
+                "the credentials exceed the limit of {MAX_BYTES} bytes"
             )));
         }
         let (new, path) = (self.folder.join(NEW), self.folder.join(name));
@@ -218,7 +218,7 @@ impl LoginFiles {
     fn is_there(&self) -> Result<bool> {
         match fs::metadata(&self.folder) {
             Ok(found) if !found.is_dir() => Err(Error::misuse(format!(
-                "{} is a file, and logins are kept in a folder",
+                "{} is a file; expected a folder for logins",
                 self.folder.display()
             ))),
             #[cfg(unix)]
@@ -239,13 +239,13 @@ fn check_rights(folder: &Path, found: &fs::Metadata) -> Result<()> {
     let folder = folder.display();
     if found.uid() != rustix::process::geteuid().as_raw() {
         return Err(Error::misuse(format!(
-            "the folder {folder} belongs to another user, who could take the logins in it: name a folder of your own"
+            "the folder {folder} belongs to another user; use a folder of your own"
         )));
     }
     if found.mode() & 0o077 != 0 {
         return Err(Error::misuse(format!(
-            "other users can open the folder {folder}, and logins are kept in one of which only its owner can: close it \
-             (chmod 700), or name a folder that is there for nothing else"
+            "other users can open the folder {folder}; restrict it with `chmod 700`, or use a folder \
+             that is only for logins"
         )));
     }
     Ok(())
@@ -269,7 +269,7 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
 
         if file.metadata()?.mode() & 0o077 != 0 {
             let shown = path.display();
-            tracing::warn!(path = %shown, "other users had rights to a file of credentials, which are taken from them");
+            tracing::warn!(path = %shown, "removed the access of other users to a credentials file");
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
     }
@@ -320,6 +320,6 @@ pub(super) async fn blocking<T: Send + 'static>(
 ) -> Result<T> {
     let ended = spawn_blocking(work).await;
     ended.map_err(|error| {
-        Error::internal("the store of logins did not come to an end").with_source(error)
+        Error::internal("the work of the login store was aborted").with_source(error)
     })?
 }

@@ -24,7 +24,7 @@ pub struct MemoryTokenStore {
 }
 
 impl MemoryTokenStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -16,13 +16,12 @@ use crate::error::{Error, Result};
 /// | [`FileTokenStore`](super::FileTokenStore) | files that only the user of the program can read |
 /// | `KeyringTokenStore`, with the feature `keyring` | files that are sealed with a key which the operating system keeps |
 ///
-/// Test a store of your own, such as one in the database of a web server, with [the
-/// contract](crate::testing::token_store_contract).
+/// Test your own store, such as one in the database of a web server, with [the contract](crate::testing::token_store_contract).
 pub trait TokenStore: Send + Sync + 'static {
     /// Loads the credentials under a key.
     ///
     /// # Errors
-    /// If the store fails: then no login is made, because it could overwrite the stored credentials.
+    /// If the store fails. In that case there is no login, because it could overwrite the stored credentials.
     ///
     /// # Cancel safety
     /// Cancel safe: it changes nothing.
@@ -50,7 +49,7 @@ pub trait TokenStore: Send + Sync + 'static {
     /// the returned value is dropped. A refresh token can be used only once, so tokens are refreshed only under the lock.
     ///
     /// # Errors
-    /// If the lock cannot be acquired: then the tokens are not refreshed.
+    /// If the lock cannot be acquired. In that case the tokens are not refreshed.
     ///
     /// # Cancel safety
     /// If the future is dropped, the lock is not held.
@@ -72,7 +71,7 @@ pub struct TokenStoreLock {
 }
 
 impl TokenStoreLock {
-    /// A lock that is held by a guard.
+    /// Creates a lock that a guard holds.
     #[must_use]
     pub fn new(guard: impl Send + 'static) -> Self {
         Self {
@@ -122,6 +121,6 @@ impl<S: TokenStore> DynTokenStore for S {
 }
 
 fn of_store(error: Error) -> Error {
-    let text = format!("the store of logins failed: {}", error.message());
+    let text = format!("the login store failed: {}", error.message());
     Error::failed_login(text, error)
 }

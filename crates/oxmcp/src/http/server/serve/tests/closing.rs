@@ -14,9 +14,9 @@ use tokio::{
 use super::script::*;
 use crate::limits::Limits;
 
-/// A request that meets the end of an idle connection is lost, and the client cannot know whether it was served.
+/// A request that arrives while an idle connection closes is lost, and the client cannot know whether it was served.
 #[tokio::test(start_paused = true)]
-async fn open_connections_are_served_until_the_drain_is_over() {
+async fn open_connections_are_served_until_drain_ends() {
     let it = tested(Limits::default());
     let (mut idle, mut silent) = (it.connect().await, it.connect().await);
     idle.get("/a").await;
@@ -30,7 +30,7 @@ async fn open_connections_are_served_until_the_drain_is_over() {
     let closing = tokio::spawn(async move { serving.close().await });
     let start = Instant::now();
     it.accepted.closed().await;
-    assert_eq!(start.elapsed().as_millis(), 0, "it listens no longer");
+    assert_eq!(start.elapsed().as_millis(), 0, "it no longer listens");
     for (client, path) in [(&mut idle, "/b"), (&mut silent, "/c")] {
         client.get(path).await;
         client.read_until(path).await;
@@ -48,7 +48,7 @@ async fn open_connections_are_served_until_the_drain_is_over() {
 
 /// Its client has sent a request, perhaps, before it could know.
 #[tokio::test(start_paused = true)]
-async fn connections_that_wait_to_be_accepted_are_served() {
+async fn connections_waiting_for_accept_are_served() {
     let it = tested(Limits::default().http(|http| http.max_connections(2)));
     let mut clients = [it.connect().await, it.connect().await, it.connect().await];
     for client in &mut clients {
@@ -58,13 +58,13 @@ async fn connections_that_wait_to_be_accepted_are_served() {
     let closed = tokio::spawn(async move { it.serving.close().await });
     first.read_until("/a").await;
     second.read_until("/a").await;
-    assert_eq!(third.rest().await, "", "there is no room for it");
+    assert_eq!(third.rest().await, "", "the connection limit is reached");
     closed.await.unwrap();
 }
 
 /// Handlers are cancelled at the end of the drain, and their answers need a moment.
 #[tokio::test(start_paused = true)]
-async fn w13_close_is_bounded() {
+async fn close_is_bounded() {
     let limits = Limits::default().drain(Duration::from_secs(7));
     let it = tested(limits);
     let mut client = it.connect().await;
@@ -78,7 +78,7 @@ async fn w13_close_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_what_is_served_ends_before_its_connections_do() {
+async fn running_requests_end_before_their_connections() {
     let end = Arc::new(Notify::new());
     let ended = Arc::clone(&end);
     let it = tested_until(Limits::default(), async move { ended.notified().await });
@@ -99,7 +99,7 @@ async fn w13_what_is_served_ends_before_its_connections_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_what_does_not_end_in_time_leaves_a_moment_for_the_connections() {
+async fn unfinished_requests_leave_time_for_connections() {
     let it = tested_until(Limits::default(), pending());
     let mut client = it.connect().await;
     client.get("/waits").await;
@@ -113,7 +113,7 @@ async fn w13_what_does_not_end_in_time_leaves_a_moment_for_the_connections() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_served_ends_when_its_handle_is_dropped() {
+async fn dropping_the_handle_ends_running_requests() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client.get("/a").await;
@@ -157,14 +157,14 @@ async fn http2_is_served_after_its_preface() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_of_http2_that_goes_away_takes_its_requests_with_it() {
+async fn disconnecting_http2_client_cancels_its_requests() {
     let it = tested(Limits::default());
     let mut gone = it.connect().await;
     gone.near.write_all(&http2_request("/waits")).await.unwrap();
     it.until_running(1).await;
     drop(gone);
     it.paths.dropped.notified().await;
-    // A client that is connected, and does not answer any more, counts as disconnected, too.
+    // A client that no longer answers also counts as disconnected.
     let mut silent = it.connect().await;
     silent
         .near
@@ -178,7 +178,7 @@ async fn a_client_of_http2_that_goes_away_takes_its_requests_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_close_is_bounded_for_http2_too() {
+async fn close_is_bounded_for_http2_too() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client
@@ -192,9 +192,10 @@ async fn w13_close_is_bounded_for_http2_too() {
     assert_eq!(it.paths.running.load(Ordering::SeqCst), 0);
 }
 
+// Attack: resource exhaustion.
 /// The client opens the largest windows. With the default limit, its missing ping answers would be noticed first.
 #[tokio::test(start_paused = true)]
-async fn attack_7_a_client_of_http2_that_sends_and_never_reads_is_not_waited_for() {
+async fn http2_client_that_never_reads_is_disconnected() {
     let limits = Limits::default().http(|http| http.stall(Duration::from_secs(20)));
     let it = tested(limits);
     let mut client = it.connect().await;
@@ -237,9 +238,9 @@ async fn next_frame(client: &mut Client) -> Option<u8> {
     Some(kind)
 }
 
-/// Pings are exchanged meanwhile, and do not count as requests.
+/// Pings are exchanged in the meantime, and do not count as requests.
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_over_http2_is_told_and_ended() {
+async fn idle_http2_connection_is_notified_and_closed() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client.near.write_all(&http2_request("/a")).await.unwrap();
@@ -255,7 +256,7 @@ async fn an_idle_connection_over_http2_is_told_and_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_over_http2_without_a_request_is_not_waited_for() {
+async fn http2_connection_without_requests_is_not_awaited() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     let preface = [
@@ -269,7 +270,7 @@ async fn a_connection_over_http2_without_a_request_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_tells_clients_of_http2_at_once() {
+async fn closing_notifies_http2_clients_at_once() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client.near.write_all(&http2_request("/a")).await.unwrap();
@@ -287,7 +288,7 @@ async fn closing_tells_clients_of_http2_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w13_close_waits_no_longer_than_a_drain_for_a_silent_connection() {
+async fn close_waits_one_drain_for_silent_connection() {
     let it = tested(Limits::default().drain(Duration::from_secs(3)));
     let mut client = it.connect().await;
     client.send("PRI").await;
@@ -300,7 +301,7 @@ async fn w13_close_waits_no_longer_than_a_drain_for_a_silent_connection() {
 
 /// A request that the client has sent before it could know of the GOAWAY is served.
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_over_http2_answers_a_request_that_is_on_its_way() {
+async fn idle_http2_connection_serves_a_request_in_flight() {
     let it = tested(Limits::default());
     let mut client = it.connect().await;
     client.near.write_all(&http2_request("/a")).await.unwrap();

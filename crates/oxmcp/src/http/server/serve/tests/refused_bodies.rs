@@ -1,5 +1,5 @@
-//! Tests of bodies that are too long: their clients write the whole body before they read, and must see the response nevertheless.
-//! They use sockets, since a pipe in memory has no reset.
+//! Tests of bodies that are too long: their clients write the whole body before they read, and must still see the response. They
+//! use sockets, because an in-memory pipe cannot be reset.
 
 use std::net::SocketAddr;
 
@@ -57,13 +57,13 @@ async fn all_are_refused(address: SocketAddr) {
 }
 
 #[tokio::test]
-async fn a_client_that_writes_first_sees_that_its_body_is_too_long() {
+async fn client_writing_first_sees_the_body_limit_error() {
     let serving = endpoint().serve("127.0.0.1:0").await.unwrap();
     all_are_refused(serving.local_addr()).await;
 }
 
 #[tokio::test]
-async fn it_does_where_the_endpoint_is_mounted_in_a_framework_too() {
+async fn mounted_endpoint_reports_the_body_limit_too() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let app = axum::Router::new().nest_service("/mcp", endpoint());
@@ -74,7 +74,7 @@ async fn it_does_where_the_endpoint_is_mounted_in_a_framework_too() {
 
 /// The client waits for `100 Continue` before its body, and does not get it.
 #[tokio::test]
-async fn a_client_that_asks_first_is_not_told_to_go_on() {
+async fn oversized_expect_continue_request_is_refused() {
     let serving = endpoint().serve("127.0.0.1:0").await.unwrap();
     let mut stream = TcpStream::connect(serving.local_addr()).await.unwrap();
     let head = head("expect: 100-continue\r\ncontent-length: 10485760\r\n");

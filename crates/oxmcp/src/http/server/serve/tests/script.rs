@@ -112,7 +112,7 @@ impl AsyncWrite for Recorded {
     }
 }
 
-/// The service under test, whose behaviour depends on the path of the request. It counts running requests.
+/// The service under test, whose behavior depends on the path of the request. It counts running requests.
 #[derive(Clone, Default)]
 pub(super) struct Paths {
     pub(super) running: Arc<AtomicUsize>,

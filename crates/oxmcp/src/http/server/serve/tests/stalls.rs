@@ -1,5 +1,5 @@
-//! Tests of clients that read nothing of their responses, over HTTP/2 and HTTP/1, and of bodies that never end: the memory that is
-//! held for them is bounded, and freed in the end.
+//! Tests of clients that do not read their responses, over HTTP/2 and HTTP/1, and of bodies that never end: their memory is
+//! bounded, and freed in the end.
 
 use std::{
     convert::Infallible,
@@ -177,7 +177,7 @@ fn with_status(responses: &[Response<Incoming>], status: StatusCode) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_no_client_takes_stay_within_the_budget_and_are_dropped() {
+async fn unread_answers_stay_within_budget_and_are_dropped() {
     let it = tested(8 * MIB);
     let (sender, connection) = it.connect(0).await;
     let mut responses = Vec::new();
@@ -204,7 +204,7 @@ async fn answers_that_no_client_takes_stay_within_the_budget_and_are_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handlers_whose_messages_no_client_takes_are_cancelled() {
+async fn handlers_with_unread_messages_are_cancelled() {
     for window in [0, 4000] {
         let it = tested(64 * MIB);
         let (sender, connection) = it.connect(window).await;
@@ -223,9 +223,9 @@ async fn handlers_whose_messages_no_client_takes_are_cancelled() {
     }
 }
 
-/// A client that reads a little now and then is only slow.
+/// A client that reads a little from time to time is only slow.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_a_little_is_waited_for() {
+async fn slowly_reading_client_is_awaited() {
     let it = tested(64 * MIB);
     let (sender, _connection) = it.connect(40_000).await;
     let response = sender.clone().send_request(whole("chat", 1)).await.unwrap();
@@ -250,7 +250,7 @@ async fn a_client_that_takes_a_little_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_that_never_end_stay_within_the_budget() {
+async fn endless_bodies_stay_within_the_budget() {
     let it = tested(8 * MIB);
     let (sender, _connection) = it.connect(1 << 20).await;
     let start = Instant::now();
@@ -288,7 +288,7 @@ async fn unpolled(it: &Tested, version: Version, tool: &str) -> Response<Respons
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_a_framework_does_not_poll_is_dropped() {
+async fn answer_not_polled_by_framework_is_dropped() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         for tool in ["big", "chat"] {
             let it = tested(64 * MIB);
@@ -303,7 +303,7 @@ async fn an_answer_that_a_framework_does_not_poll_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frame_is_short_and_what_is_left_counts() {
+async fn frame_is_short_and_remaining_bytes_count() {
     let it = tested(64 * MIB);
     let mut response = unpolled(&it, Version::HTTP_2, "big").await;
     let mut length = 0;
@@ -317,7 +317,7 @@ async fn a_frame_is_short_and_what_is_left_counts() {
     assert_eq!(it.used(), 0);
 }
 
-/// Sends a message, and reads nothing.
+/// Sends a message without reading.
 async fn post(it: &Tested, session: Option<&str>, message: &Value) -> Response<ResponseBody> {
     let mut request = Request::post("/mcp")
         .version(Version::HTTP_2)
@@ -332,7 +332,7 @@ async fn post(it: &Tested, session: Option<&str>, message: &Value) -> Response<R
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_of_sessions_that_no_client_takes_are_dropped() {
+async fn unread_session_streams_are_dropped() {
     let it = tested(64 * MIB);
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
     let open = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
@@ -369,7 +369,7 @@ async fn streams_of_sessions_that_no_client_takes_are_dropped() {
     assert!(it.used() > client + 10_000, "{}", it.used());
     sleep(Duration::from_secs(200)).await;
     drop(ended);
-    // The call goes on, and its messages are stored.
+    // The call continues, and its messages are stored.
     assert!(it.used() < client + 10_000, "{}", it.used());
     assert_eq!(it.running.load(Ordering::SeqCst), 1);
     drop((standing, answer));
@@ -379,7 +379,7 @@ async fn streams_of_sessions_that_no_client_takes_are_dropped() {
 
 /// The request is sent as raw bytes.
 #[tokio::test(start_paused = true)]
-async fn a_client_of_http1_that_takes_nothing_is_given_up_and_what_was_held_is_freed() {
+async fn stalled_http1_client_is_dropped_and_memory_freed() {
     let it = tested(64 * MIB);
     let mut pipe = it.pipe().await;
     let body = call("big", 1).to_string();

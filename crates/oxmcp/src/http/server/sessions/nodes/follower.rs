@@ -1,4 +1,4 @@
-//! Follower of a stream that another node writes: it reads the stream from the store, and ends it if that node is gone.
+//! Follows a stream that another node writes: reads it from the store, and ends it if that node is gone.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
     store::{Claim, EventBatch, Lease, Replay, StreamWrite},
 };
 
-/// The interval of checks whether the node that writes a silent stream is still there.
+/// The interval for checking that the node that writes a silent stream still exists.
 const LOOK: Duration = Duration::from_millis(800);
 /// The time for which a store may fail before the client must reconnect.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ pub(in super::super) struct Follower {
     has_ended: bool,
     /// The time of the next check for the writer.
     look: Instant,
-    /// Whether the last wait has reported a change, with no event read since.
+    /// Whether the last wait reported a change, without an event read since then.
     was_told: bool,
     failing_since: Option<Instant>,
 }
@@ -54,7 +54,7 @@ impl Follower {
             seen,
             epoch: None,
             has_ended: false,
-            // At once: the node may be gone for long, and this node may soon shut down.
+            // Immediately: the node may be long gone, and this node may soon shut down.
             look: Instant::now(),
             was_told: false,
             failing_since: None,
@@ -67,7 +67,7 @@ impl Follower {
         self.has_ended = false;
     }
 
-    /// The next events, encoded for the client. `None` at the end of the stream, and if it cannot be continued. Cancel safe.
+    /// The next events, encoded for the client. `None` at the end of the stream, or if it cannot continue. Cancel safe.
     pub(in super::super) async fn next(&mut self) -> Option<Vec<u8>> {
         while !self.has_ended {
             match self.place.after(self.seen, REPLAYED).await {
@@ -95,7 +95,7 @@ impl Follower {
     /// Waits for more events, or ends the stream if its writer is gone.
     async fn wait_for_events(&mut self) -> Option<()> {
         if let Some(epoch) = self.epoch {
-            // Events that the writer stored before the lease was taken are sent by now.
+            // Events that the writer stored before this node took the lease have been sent by now.
             match self.end_lost(epoch).await {
                 Ok(true) => {}
                 Ok(false) => self.epoch = None,
@@ -119,7 +119,7 @@ impl Follower {
         Some(())
     }
 
-    /// Tolerates failures of the store for a while. `None` once they have lasted too long.
+    /// Tolerates failures of the store for a while. `None` when they have lasted too long.
     async fn tolerate_store_error(&mut self, error: Error) -> Option<()> {
         log(Err(error));
         let since = *self.failing_since.get_or_insert_with(Instant::now);
@@ -130,7 +130,7 @@ impl Follower {
         Some(())
     }
 
-    /// Ends the stream, with an error for each request that has no response in it. Returns false if another node has taken it.
+    /// Ends the stream, with an error for each request without a response in it. Returns false if another node has taken it.
     async fn end_lost(&self, epoch: u64) -> Result<bool> {
         let mut end = StreamWrite::default().ending();
         end.lease = Some(Lease::new(epoch, LEASE));
@@ -149,10 +149,10 @@ impl Follower {
             }
             Some(_) => {}
             None => tracing::warn!(
-                "a stream whose node is gone ends without an answer: the store has dropped its beginning"
+                "ending the stream of a lost node without a response: the store has evicted its beginning"
             ),
         }
-        tracing::debug!("the node is gone that has written a stream, which is ended");
+        tracing::debug!("ending the stream of a lost node");
         Ok(self.place.append(end).await?.is_some())
     }
 
@@ -178,10 +178,10 @@ impl Follower {
     }
 }
 
-/// The error for a client whose request was on a node that is gone.
+/// The error for a client whose request was served by a node that is gone.
 fn lost() -> ErrorObject {
     let error = Error::internal(
-        "the node was lost that worked on the request; it may have been done, so look before you repeat it",
+        "lost the node that served the request; the request may have been processed, so retry only if it is idempotent",
     );
     ErrorObject::from(&error.with_data(json!({"reason": "lost"})))
 }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_gets_its_errors_as_one_message() {
+    fn batch_errors_form_one_message() {
         let ids = [RequestId::Number(1), RequestId::from("ü\"")];
         let line = batch(&ids);
         let errors: Vec<serde_json::Value> = serde_json::from_slice(&line).unwrap();

@@ -1,5 +1,5 @@
-//! Forwarding of messages that belong to no request: if the session's client does not listen on this node, they are stored for the
-//! node on which it does, or will.
+//! Forwards messages outside requests: if the client does not listen on this node, they are stored for the node where it does, or
+//! will.
 
 use std::{
     sync::{Arc, Weak},
@@ -21,16 +21,16 @@ use crate::{
     store::{EventBatch, StreamWrite},
 };
 
-/// The interval at which messages that the store has not taken are offered again, unless the client opens the stream on this node.
+/// The interval for retrying messages that the store has not accepted, unless the client opens the stream on this node.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Takes messages that belong to no request from a session's outbox, if no stream does. It is the waker of the outbox, and has no
-/// task while there are no messages: there may be thousands of sessions.
+/// Takes messages outside requests from a session's outbox, if no stream does. It is the waker of the outbox, and has no task while
+/// there are no messages, because there may be thousands of sessions.
 pub(in super::super) struct Forwarder {
     connection: Weak<Connection>,
     /// The location of the GET stream.
     place: StreamKey,
-    /// Messages that were taken and are not stored yet. The lock is held by the task that takes from the outbox.
+    /// Messages that were taken and are not stored yet. The task that takes from the outbox holds the lock.
     waiting: Arc<Mutex<Vec<u8>>>,
     runtime: Handle,
 }
@@ -57,7 +57,7 @@ impl Forwarder {
         spawn_on(&self.runtime, async move { forwarder.run().await });
     }
 
-    /// Waits until no other task takes from the outbox. None does while the returned guard of the taken messages is held.
+    /// Waits until no other task takes from the outbox, and locks the taken messages. No other task takes while the guard is held.
     pub(super) async fn lock(&self) -> OwnedMutexGuard<Vec<u8>> {
         Arc::clone(&self.waiting).lock_owned().await
     }
@@ -67,8 +67,10 @@ impl Forwarder {
             let mut waiting = self.lock().await;
             match self.forward(&mut waiting).await {
                 Ok(()) => return,
-                // The messages may be stored already: a duplicate notification is better than a lost one.
-                Err(error) => tracing::warn!(%error, "messages for a client wait for the store"),
+                // The messages may already be stored, but a duplicate notification is better than a lost one.
+                Err(error) => {
+                    tracing::warn!(%error, "could not store messages for a client; retrying")
+                }
             }
             drop(waiting);
             sleep(RETRY).await;
@@ -109,7 +111,7 @@ impl Forwarder {
         if kept == count {
             return Ok(());
         }
-        // Messages that were refused as a batch are tried one by one: not all of them need to be refused.
+        // Messages that were refused as a batch are retried one by one, because the store may accept some of them.
         for message in messages(lines).skip(kept) {
             let write = StreamWrite::new(EventBatch::from_iter([message]));
             match self.place.append(write).await {
@@ -123,5 +125,5 @@ impl Forwarder {
 }
 
 fn log_dropped(error: &Error) {
-    tracing::warn!(%error, "a message for a client is dropped: the store does not keep it");
+    tracing::warn!(%error, "dropping a message for a client: the store refused it");
 }

@@ -1,5 +1,5 @@
-//! GET stream of a session that several nodes have: it is sent by the node on which the client last opened it, and the store
-//! records how much of it was sent.
+//! The GET stream of a session that several nodes share. The node where the client last opened it sends it, and the store records
+//! how much of it was sent.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -21,24 +21,24 @@ use crate::{
     store::{Claim, Lease, Replay},
 };
 
-/// The duration of this node's lease on the stream, unless another node takes it: no node waits for the lease to expire.
+/// The duration of this node's lease on the stream, unless another node takes it. Nodes do not wait for the lease to expire.
 const HELD: Duration = Duration::from_secs(60 * 60);
 
 /// The state of the GET stream on the node that sends it.
 pub(in super::super) struct GetStream {
     forwarder: Arc<Forwarder>,
-    /// Messages that belong to no request and wait on this node. `None` until this stream takes them.
+    /// Messages outside requests that wait on this node. `None` until this stream takes them.
     waiting: Option<OwnedMutexGuard<Vec<u8>>>,
     /// Whether the stream was taken from the node that had it.
     is_taken: bool,
     watching: Watching,
-    /// The index of the last event up to which the store has recorded that all were sent.
+    /// The index up to which the store has recorded all events as sent.
     marked: u64,
-    /// Whether the last wait has reported a change, with no event sent since.
+    /// Whether the last wait reported a change, without an event sent since then.
     was_told: bool,
-    /// The changes that the client was told about.
+    /// The changes that the client was notified of.
     pub(in super::super) told: ToldChanges,
-    /// Whether the client may have been told about other changes.
+    /// Whether the client may have been notified of other changes.
     is_new: bool,
 }
 
@@ -56,7 +56,7 @@ impl GetStream {
         }
     }
 
-    /// Takes the messages that belong to no request and wait on this node, and all that follow.
+    /// Takes the messages outside requests that wait on this node, and all that follow.
     pub(in super::super) async fn take_waiting(&mut self) -> Vec<u8> {
         let mut waiting = self.forwarder.lock().await;
         let taken = std::mem::take(&mut *waiting);
@@ -70,13 +70,13 @@ impl GetStream {
 
     /// Handles a silence of the stream. Returns whether the stream must still be taken.
     pub(in super::super) fn is_delegated(&mut self) -> bool {
-        // By now all nodes have announced the changes that they know.
+        // By now all nodes have announced the changes they know.
         self.told.clear();
         !self.is_taken
     }
 
-    /// Takes the stream from the node that has it. Returns the index of the last event that its client has seen, or of the last
-    /// that any client has taken; `None` if the store does not return it.
+    /// Takes the stream from the node that has it. Returns the index of the last event that its client has seen, or else of the
+    /// last that any client has read. `None` if the store does not return it.
     pub(in super::super) async fn take(
         &mut self,
         writer: &mut StreamWriter,
@@ -101,12 +101,12 @@ impl GetStream {
         found
     }
 
-    /// Records that a client has come that has seen the stream up to some event.
+    /// Records that a new client has arrived, which has seen part of the stream.
     pub(in super::super) fn note_client(&mut self) {
         self.is_new = true;
     }
 
-    /// Finds out which changes a client that has just come was told about, in the events up to this one.
+    /// Finds the changes that a newly arrived client was notified of, in the events up to this one.
     pub(in super::super) async fn look_back(&mut self, place: &StreamKey, seen: u64) {
         if !std::mem::take(&mut self.is_new) {
             return;
@@ -129,7 +129,7 @@ impl GetStream {
         self.was_told = false;
     }
 
-    /// Whether the store has no record yet that all events up to this one were sent.
+    /// Whether the store has yet to record that all events up to this one were sent.
     pub(in super::super) fn is_unmarked(&self, sent: u64) -> bool {
         self.is_taken && self.marked < sent
     }
@@ -139,9 +139,8 @@ impl GetStream {
     }
 }
 
-/// A wait for events of other nodes, or for another node to take the stream. It is a task of its own, because the stream does not
-/// poll it while it does something else: calls of a store may queue, and a call that is not polled would hold up all calls behind
-/// it.
+/// A wait for events of other nodes, or for another node to take the stream. It runs in its own task, because the stream does not
+/// poll it while it does something else: calls of a store may queue, and a call that is not polled would block all calls behind it.
 #[derive(Default)]
 struct Watching(Option<AbortOnDropHandle<()>>);
 
@@ -152,7 +151,7 @@ impl Watching {
             let place = place.clone();
             AbortOnDropHandle::new(spawn(async move { place.changed(sent, was_told).await }))
         });
-        // If the store has panicked, the next wait tries again.
+        // If the store panicked, the next wait tries again.
         drop(watching.await);
         self.0 = None;
     }
@@ -185,7 +184,7 @@ async fn look_back(told: &mut ToldChanges, place: &StreamKey, seen: u64) {
     }
 }
 
-/// The last event before this one that was sent according to a record, or else the event before all that are stored.
+/// The last event before this one that a record marks as sent, or else the event before all stored ones.
 async fn last_sent(place: &StreamKey, opened: u64) -> Result<u64> {
     let sent = place.find_back(opened.saturating_sub(1), |record| match record {
         Record::Sent(index) => Some(index),
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_mark_says_what_was_sent() {
+    async fn newest_mark_shows_sent_messages() {
         let store = MemoryEventStore::new;
         for after in [0, 1, 2, 63, 64, 65, 300] {
             assert_eq!(found(store(), 10, Some(10), after).await, 10);
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_comes_was_told_of_the_last_changes() {
+    async fn new_client_counts_as_notified_of_changes() {
         let change = |number: u64| {
             let meta = json!({Meta::CHANGES: format!("1.{number}")});
             let method = "notifications/tools/list_changed";
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_that_is_not_polled_holds_up_nobody() {
+    async fn unpolled_wait_blocks_nobody() {
         let turns = Arc::new(Semaphore::new(1));
         let place = StreamKey {
             store: any_event_store(Queued {

@@ -1,4 +1,4 @@
-//! Sessions that several nodes have: news about them, streams that other nodes write, and messages for other nodes.
+//! Sessions that several nodes share: notifications about them, streams that other nodes write, and messages for other nodes.
 
 mod follower;
 mod forward;

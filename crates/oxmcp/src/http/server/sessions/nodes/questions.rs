@@ -1,5 +1,5 @@
-//! Questions of this node, which are its requests to clients: an answer that another node receives is left in the store, and read
-//! from there.
+//! The questions of this node, that is, its requests to clients. Another node that receives an answer leaves it in the store, and
+//! this node reads it from there.
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +21,7 @@ use crate::{
     transport::traits::Frame,
 };
 
-/// The location of the stream in which the answer to a question is left.
+/// The location of the stream for the answer to a question.
 pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> StreamKey {
     StreamKey {
         store: Arc::clone(store),
@@ -30,7 +30,7 @@ pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64)
     }
 }
 
-/// Looks for answers in the store to all questions of a session.
+/// Looks in the store for answers to all questions of a session.
 pub(super) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventStore>) {
     let (weak, store) = (Arc::downgrade(session), Arc::clone(store));
     let id = Arc::clone(session.id());
@@ -41,7 +41,7 @@ pub(super) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventS
     }));
 }
 
-/// A question whose answer is looked for until this is dropped.
+/// A question. Dropping it stops the search for its answer.
 struct Question {
     place: StreamKey,
     runtime: Handle,
@@ -59,8 +59,8 @@ impl Question {
     }
 }
 
-/// Creates the stream in which other nodes leave an answer: they do so only if it exists. No node writes it under this lease. Returns
-/// false if the store has failed.
+/// Creates the stream where other nodes leave an answer, which they do only if it exists. The lease is never used for writing.
+/// Returns false if the store failed.
 async fn open(place: &StreamKey) -> bool {
     let begun = place.claim(Claim::IfFree, LEASE).await;
     let is_open = begun.is_ok();
@@ -72,7 +72,7 @@ impl Drop for Question {
     fn drop(&mut self) {
         let place = self.place.clone();
         spawn_on(&self.runtime, async move {
-            // Answers that come now are too late.
+            // Answers that arrive now are too late.
             log(place
                 .append(StreamWrite::default().ending())
                 .await

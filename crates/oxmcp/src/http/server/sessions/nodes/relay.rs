@@ -1,4 +1,4 @@
-//! Relay of messages for other nodes that clients post to this node: answers to questions, cancellations, and progress.
+//! Relays messages that clients post to this node but other nodes need: answers to questions, cancellations, and progress.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,21 +36,21 @@ use crate::{
     store::{EventBatch, Replay, StreamWrite},
 };
 
-/// The time for which a message waits for the store and the bus: as long as a question waits for its answer by default.
+/// The time for which a message waits for the store and the bus, as long as a question waits for its answer by default.
 const WAITS: Duration = Duration::from_secs(10 * 60);
 
-/// The time in which nodes find a store that is available again, and repeat their questions in it.
+/// The time within which nodes find that a store is available again and repeat their questions in it.
 const REAPPEARS: Duration = Duration::from_secs(30);
 
 /// A message that may be for another node.
 enum Stray {
-    /// An answer to the question with this id.
+    /// An answer to the question with this ID.
     Answer(i64),
     /// A notification that concerns a request or a question.
     Notification,
 }
 
-/// Relays a message that concerns nothing on this node, and may concern another node. `None` if it is for this node.
+/// Relays a message that does not concern this node, and may concern another one. `None` if it is for this node.
 pub(in crate::http::server) fn relay(
     request: &EndpointRequest,
     message: &Envelope<'_, RequestParams<'_>>,
@@ -65,7 +65,7 @@ pub(in crate::http::server) fn relay(
             return response::empty(StatusCode::ACCEPTED);
         }
         let why = Error::internal(
-            "could not pass the message on to the node that waits for it: too many such messages wait for the store; try again",
+            "could not pass the message to its node: too many messages are waiting for the store; try again later",
         );
         *response::unserved(None, &why)
     }))
@@ -96,13 +96,13 @@ pub(in crate::http::server) fn relay_batch(
     let (endpoint, session) = (request.endpoint.clone(), Arc::clone(session));
     Some(Box::pin(async move {
         for (stray, text) in strays {
-            // A batch has no response that could say so; the log does.
+            // The response to a batch cannot report a failure; the log does.
             endpoint.deliver(session.enter(), stray, text).await;
         }
     }))
 }
 
-/// Checks whether a message concerns a request or a question, and none that this node knows.
+/// Checks whether a message concerns a request or a question that this node does not know.
 fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option<Stray> {
     let calls = session.connection().calls();
     match message {
@@ -130,7 +130,7 @@ pub(super) fn is_awaited(session: &Session, message: &Envelope<'_, RequestParams
     }
 }
 
-/// Whether a notification concerns a request or a question of this node. `None` if it is of another kind.
+/// Whether a notification concerns a request or a question of this node. `None` for other notifications.
 fn concerns(
     session: &Session,
     notification: &RawNotification<'_, RequestParams<'_>>,
@@ -161,11 +161,11 @@ fn decode<T: Payload + DeserializeOwned>(
 /// The outcome of relaying a message.
 enum Relayed {
     Delivered,
-    /// Other nodes were told of an answer, but the store does not know its question.
+    /// Other nodes were notified of an answer, but the store does not know its question.
     Told,
 }
 
-/// A message that waits, with its places in the counts.
+/// A waiting message, with its permits.
 struct Waiting {
     endpoint: StreamableHttp,
     session: SessionGuard,
@@ -203,7 +203,7 @@ impl Waiting {
         })
     }
 
-    /// Relays the message once the store and the bus work, or until the endpoint has closed.
+    /// Relays the message when the store and the bus work again, or gives up when the endpoint has closed.
     async fn deliver(self) {
         let Self {
             endpoint,
@@ -221,7 +221,7 @@ impl Waiting {
             }
             match endpoint.relay(session, stray, text).await {
                 Ok(Relayed::Delivered) => return,
-                // The node that has asked may not have found the store again, and may not hear the bus.
+                // The node that has asked may not have reached the store or the bus again.
                 Ok(Relayed::Told) if is_known => {
                     is_known = false;
                     given_up = given_up.min(after(Instant::now(), REAPPEARS));
@@ -243,8 +243,8 @@ impl Drop for Waiting {
 }
 
 impl StreamableHttp {
-    /// Relays a message. If the store or the bus fails, the message waits here for them: a client posts an answer once, and the
-    /// question would wait for it in vain. Returns false if too many wait.
+    /// Relays a message. If the store or the bus fails, the message waits here, because a client posts an answer only once. Returns
+    /// false if too many messages wait.
     async fn deliver(&self, session: SessionGuard, stray: Stray, text: String) -> bool {
         let relayed = self.relay(&session, &stray, &text).await;
         if matches!(relayed, Ok(Relayed::Delivered)) {
@@ -253,7 +253,7 @@ impl StreamableHttp {
         let waiting = Waiting::new(self.clone(), session, stray, text);
         let is_kept = waiting.is_some() || relayed.is_ok();
         if let Err(error) = relayed {
-            tracing::warn!(%error, is_kept, "could not pass a client message on to another node");
+            tracing::warn!(%error, is_kept, "could not pass a client message to another node");
         }
         if let Some(waiting) = waiting {
             spawn(waiting.deliver());
@@ -264,7 +264,7 @@ impl StreamableHttp {
     /// Relays a message to the node that waits for it, if there is one.
     ///
     /// # Errors
-    /// If it is unknown whether the node gets it.
+    /// If it is unknown whether the node receives it.
     async fn relay(&self, session: &Session, stray: &Stray, text: &str) -> Result<Relayed> {
         if let (Stray::Answer(id), Some(store)) = (stray, &self.settings.events) {
             let place = questions::place(store, session.id(), *id);
@@ -272,14 +272,14 @@ impl StreamableHttp {
                 Replay::Events { ended: false, .. } => {
                     let answer = EventBatch::from_iter([text]);
                     let left = place.append(StreamWrite::new(answer).ending()).await;
-                    // A refusal means that the question was answered meanwhile.
+                    // A refusal means that the question has been answered.
                     return match left {
                         Err(error) if !error.is_refusal() => Err(error),
                         _ => Ok(Relayed::Delivered),
                     };
                 }
                 Replay::Events { .. } => return Ok(Relayed::Delivered),
-                // Perhaps the store had no room for the question, or was away when it was asked.
+                // The store may have been full or unavailable when the question was asked.
                 Replay::Lost => {
                     self.tell_message(session, text).await?;
                     return Ok(Relayed::Told);

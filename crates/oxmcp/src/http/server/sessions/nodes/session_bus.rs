@@ -1,4 +1,4 @@
-//! The messages that nodes exchange about shared sessions, and their processing.
+//! The messages that nodes exchange about shared sessions, and how they are handled.
 
 use std::{
     sync::{Arc, Weak},
@@ -43,13 +43,13 @@ use crate::{
 
 /// The topic of messages about sessions.
 const TOPIC: &str = "sessions";
-/// The delay between the message to other nodes that a session has ended and the response to its client. Messages take a few
-/// milliseconds, and the client's next request may reach a node before the message does.
+/// The delay between telling other nodes that a session has ended and responding to its client. Messages take a few milliseconds,
+/// and the client's next request could reach a node before the message.
 const HEARD: Duration = Duration::from_millis(50);
 /// The number of records that are renewed concurrently.
 const RENEWED_AT_ONCE: usize = 32;
 
-/// A message to the other nodes about a session, which is identified by the hash of its id.
+/// A message to the other nodes about a session, identified by the hash of its ID.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum SessionMessage {
@@ -60,7 +60,7 @@ enum SessionMessage {
         session: String,
         version: u64,
     },
-    /// A message of the client that concerns a request, or a question, of another node.
+    /// A client message that concerns a request or a question of another node.
     Posted {
         session: String,
         message: Box<RawValue>,
@@ -68,13 +68,13 @@ enum SessionMessage {
 }
 
 impl StreamableHttp {
-    /// Creates the record of a new session in a store, for other nodes. If there are too many sessions, the records of those that
-    /// were evicted for it on this node are removed, or else the oldest unused session is evicted; unused sessions of other nodes
+    /// Creates the record of a new session in a store, for other nodes. If there are too many sessions, removes the records of
+    /// sessions that were evicted for it on this node, or else evicts the oldest unused session. Unused sessions of other nodes
     /// expire soon.
     ///
     /// # Errors
-    /// The response that refuses the request, if there are still too many sessions, or the store fails: a session without a record
-    /// would be unknown to all other nodes.
+    /// The response that refuses the request, if there are still too many sessions, or the store fails: other nodes would not know
+    /// a session without a record.
     pub(in super::super) async fn create_record(
         &self,
         session: &Session,
@@ -114,14 +114,15 @@ impl StreamableHttp {
                 return Ok(None);
             }
             Ok(Err(error)) => error,
-            Err(_) => Error::internal("the store panicked"),
+            Err(_) => Error::internal("the session store panicked"),
         };
-        tracing::warn!(%error, "could not store a new session, which is refused");
-        let why = Error::internal("could not open a session: the session store failed; try again");
+        tracing::warn!(%error, "could not store a new session; rejecting it");
+        let why =
+            Error::internal("could not open a session: the session store failed; try again later");
         Err(response::unserved(None, &why))
     }
 
-    /// Lets other nodes take part in a session from now on.
+    /// Shares a session with other nodes from now on.
     pub(in super::super) fn share(&self, session: &Arc<Session>) {
         if self.settings.bus.is_some() {
             self.state.sessions.index(session);
@@ -142,8 +143,8 @@ impl StreamableHttp {
         }
     }
 
-    /// Saves the changed settings of a session and tells other nodes, in a task of its own: the client that has changed them may
-    /// disconnect. If the store fails, another task tries again until the store works.
+    /// Saves the changed settings of a session and notifies other nodes, in its own task, because the client that changed them may
+    /// disconnect. If the store fails, another task retries until it works.
     pub(in super::super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
         let change = session.persistence()?.changed();
         let (session, endpoint) = (Arc::clone(session), self.clone());
@@ -164,7 +165,7 @@ impl StreamableHttp {
         }))
     }
 
-    /// Saves the settings of a session that have changed. Returns false if the store has failed.
+    /// Saves the changed settings of a session. Returns false if the store failed.
     async fn save_once(&self, session: &Session, change: u64) -> bool {
         let Some(persistence) = session.persistence() else {
             return true;
@@ -179,14 +180,14 @@ impl StreamableHttp {
         is_saved
     }
 
-    /// Removes the record of a session that its client ends, and gives the other nodes time to receive the message about it.
+    /// Removes the record of a session that its client ends, and gives other nodes time to receive the message about it.
     pub(in super::super) async fn end_record(&self, session: &Session) {
         if self.remove_record(session).await {
             sleep(HEARD).await;
         }
     }
 
-    /// Removes the record of a session that is over, and tells other nodes. Returns whether they were told.
+    /// Removes the record of a session that is over, and notifies other nodes. Returns whether they were notified.
     pub(in super::super) async fn remove_record(&self, session: &Session) -> bool {
         let Some(persistence) = session.persistence() else {
             return false;
@@ -197,21 +198,21 @@ impl StreamableHttp {
         persistence.remove(session.id()).await && self.tell(&over).await
     }
 
-    /// Publishes news to other nodes. Returns whether that succeeded.
+    /// Publishes a message to other nodes. Returns whether that succeeded.
     async fn tell(&self, news: &SessionMessage) -> bool {
         let (Some(bus), Ok(news)) = (&self.settings.bus, serde_json::to_vec(news)) else {
             return false;
         };
         let published = bus.publish(TOPIC, news.into()).await;
         published
-            .inspect_err(|error| tracing::warn!(%error, "a bus failed: other nodes are not told"))
+            .inspect_err(|error| tracing::warn!(%error, "bus failed; other nodes are not notified"))
             .is_ok()
     }
 
-    /// Tells other nodes of a message that may concern a request or a question of theirs.
+    /// Sends other nodes a message that may concern one of their requests or questions.
     ///
     /// # Errors
-    /// If it is not known whether they were told.
+    /// If it is unknown whether they receive it.
     pub(super) async fn tell_message(&self, session: &Session, text: &str) -> Result<()> {
         let message = RawValue::from_string(text.to_owned());
         let (Some(bus), Ok(message)) = (&self.settings.bus, message) else {
@@ -224,7 +225,7 @@ impl StreamableHttp {
         }
     }
 
-    /// OpenSubscriptions for news of other nodes about sessions, for as long as the endpoint exists.
+    /// Listens for messages of other nodes about sessions, as long as the endpoint exists.
     fn listen_for_news(&self) {
         let Some(bus) = self.settings.bus.clone() else {
             return;
@@ -259,11 +260,11 @@ impl StreamableHttp {
                     take_message(&session, message.get());
                 }
             }
-            Err(_) => tracing::warn!("a message of another node is not understood"),
+            Err(_) => tracing::warn!("ignoring an unreadable message from another node"),
         }
     }
 
-    /// Ends a session that is over according to other nodes.
+    /// Ends a session that other nodes have reported as over.
     fn end_known(&self, session: &Arc<Session>) {
         if let Some(persistence) = session.persistence() {
             persistence.note_over();
@@ -272,7 +273,7 @@ impl StreamableHttp {
         self.state.sessions.remove(session);
     }
 
-    /// Handles a possible loss of messages: all sessions are checked, and each of them again before its next request.
+    /// Handles a possible loss of messages: checks all sessions now, and each again before its next request.
     fn doubt_all(&self) {
         let mut doubtful = Vec::new();
         self.state.sessions.for_each(|session| {
@@ -284,7 +285,7 @@ impl StreamableHttp {
         self.renew(doubtful);
     }
 
-    /// Renews the records of sessions, in the background, and ends the sessions that are over.
+    /// Renews the records of sessions in the background, and ends the sessions that are over.
     pub(in super::super) fn renew(&self, sessions: Vec<Weak<Session>>) {
         if sessions.is_empty() {
             return;
@@ -308,8 +309,8 @@ impl StreamableHttp {
         }
     }
 
-    /// Keeps the record of a session that is used, in the background. Returns the task if a request must wait for it, because other
-    /// nodes may have ended the session.
+    /// Keeps the record of a session in use, in the background. Returns the task if a request must wait for it, because other nodes
+    /// may have ended the session.
     pub(in crate::http::server) fn keep(
         &self,
         session: &Arc<Session>,
@@ -326,7 +327,7 @@ impl StreamableHttp {
         is_doubtful.then_some(kept)
     }
 
-    /// Touches the record of a session, takes over settings of other nodes on behalf of the caller of a request, and ends the
+    /// Touches the record of a session, applies settings from other nodes on behalf of the caller of a request, and ends the
     /// session if it is over.
     async fn touch(&self, session: &Arc<Session>, parts: &Parts) {
         let Some(persistence) = session.persistence() else {
@@ -346,7 +347,7 @@ impl StreamableHttp {
     }
 }
 
-/// The limit that a store has found to be exceeded.
+/// The limit that a store reported as exceeded.
 fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceeded> {
     match created {
         Ok(Ok(Creation::PrincipalFull)) => Some(QuotaExceeded::Principal),
@@ -355,7 +356,7 @@ fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceed
     }
 }
 
-/// Processes a message that another node has received, if it concerns a request or a question of this node.
+/// Handles a message that another node has received, if it concerns a request or a question of this node.
 fn take_message(session: &Session, text: &str) {
     let mut params = RequestParams::unread();
     let message = Envelope::parse_str(text, &mut params);

@@ -1,4 +1,4 @@
-//! Counts of messages of clients that wait until they can be passed on to other nodes.
+//! Counts client messages that wait to be passed to other nodes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ pub(in crate::http::server) struct Undelivered {
 }
 
 impl Undelivered {
-    /// The messages of one session: a call asks a few questions at once, at most.
+    /// The messages of one session. A call asks only a few questions at once.
     pub(in super::super) const fn of_session() -> Self {
         Self::at_most(64)
     }

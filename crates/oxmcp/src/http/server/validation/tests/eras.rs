@@ -20,7 +20,7 @@ fn initialize() -> Sent {
 }
 
 #[test]
-fn messages_without_a_claim_are_of_a_session() {
+fn messages_without_modern_marks_belong_to_sessions() {
     let list = || request("tools/list", &json!({}));
     let table = [
         initialize(),
@@ -47,7 +47,7 @@ fn messages_without_a_claim_are_of_a_session() {
 }
 
 #[test]
-fn modern_requests_say_so_themselves() {
+fn modern_requests_are_identified_by_content() {
     let discover = || Sent::modern("server/discover", json!({}));
     assert_eq!(discover().validate().unwrap(), MODERN);
     let bare = || request("server/discover", &json!({})).with("mcp-method", "server/discover");
@@ -66,7 +66,7 @@ fn modern_requests_say_so_themselves() {
         let refusal = sent.fails(Check::Meta, 400, -32602);
         assert!(refusal.error.message.contains(missing));
     }
-    // A request that says that it is modern opens no session, whatever its method.
+    // A request that claims to be modern does not open a session, whatever its method.
     let capabilities = json!({"io.modelcontextprotocol/clientCapabilities": {}});
     let params = json!({"protocolVersion": "2025-11-25", "_meta": capabilities});
     request("initialize", &params)
@@ -104,7 +104,7 @@ fn header_and_body_name_the_same_revision() {
 }
 
 #[test]
-fn a_session_names_a_revision_that_is_served() {
+fn session_must_name_a_served_revision() {
     let list = || request("tools/list", &json!({}));
     list()
         .with("mcp-protocol-version", "2025-01-01")
@@ -126,7 +126,7 @@ fn a_session_names_a_revision_that_is_served() {
 }
 
 #[test]
-fn a_modern_server_names_its_revisions_to_legacy_clients() {
+fn modern_server_names_its_revisions_to_legacy_clients() {
     let modern = server().revisions([Revision::LATEST]);
     let validate = |sent: Sent| sent.validate_at(&modern);
     let refusal = validate(initialize()).unwrap_err();
@@ -146,7 +146,7 @@ fn a_modern_server_names_its_revisions_to_legacy_clients() {
 }
 
 #[test]
-fn methods_that_the_revision_lost_are_not_found() {
+fn methods_removed_by_the_revision_are_not_found() {
     for method in [
         "initialize",
         "ping",
@@ -160,7 +160,7 @@ fn methods_that_the_revision_lost_are_not_found() {
 }
 
 #[test]
-fn what_a_request_names_stands_in_its_header() {
+fn header_must_match_the_requested_name() {
     let call = || Sent::modern("tools/call", json!({"name": "move"}));
     let table = [
         (call(), false),
@@ -209,7 +209,7 @@ fn what_a_request_names_stands_in_its_header() {
 }
 
 #[test]
-fn notifications_are_judged_by_what_they_say_and_else_by_the_header() {
+fn notification_era_comes_from_body_before_header() {
     let bare = || Sent::post(&json!({"jsonrpc": "2.0", "method": "notifications/x"}));
     let claim = || {
         let params = json!({"_meta": meta("2026-07-28")});
@@ -228,7 +228,7 @@ fn notifications_are_judged_by_what_they_say_and_else_by_the_header() {
 }
 
 #[test]
-fn batches_hold_no_modern_message() {
+fn batches_may_not_contain_modern_messages() {
     let array = |sent: &[Sent], headers: &Sent| {
         let bodies: Vec<&str> = sent.iter().map(|sent| &*sent.body).collect();
         let body = format!(" [{}] ", bodies.join(" , "));

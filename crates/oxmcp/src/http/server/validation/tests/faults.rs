@@ -82,7 +82,7 @@ fn body(faults: &[Check], version: &str, method: &str) -> String {
 }
 
 #[test]
-fn the_checks_are_in_order_and_each_is_there_once() {
+fn each_check_appears_once_in_order() {
     assert!(Check::ALL.is_sorted_by(|a, b| a < b));
     assert_eq!(Check::ALL.len(), Check::ParamHeaders as usize + 1);
     let validated = call(&[]).validate();
@@ -124,7 +124,7 @@ fn each_step_has_its_status_and_code() {
 
 /// The code that serves requests can use the same codes. They do not determine the HTTP status, except for a missing capability.
 #[test]
-fn codes_of_handlers_are_no_matter_of_http() {
+fn handler_error_codes_do_not_set_http_status() {
     for check in Check::ALL {
         assert_eq!(
             stateless::status(None, Some(check.code())),
@@ -137,7 +137,7 @@ fn codes_of_handlers_are_no_matter_of_http() {
 }
 
 #[test]
-fn of_two_faults_the_first_in_the_table_counts() {
+fn first_of_two_faults_is_reported() {
     for (index, first) in Check::ALL.into_iter().enumerate() {
         for second in &Check::ALL[index + 1..] {
             let refusal = call(&[first, *second]).validate().unwrap_err();
@@ -148,7 +148,7 @@ fn of_two_faults_the_first_in_the_table_counts() {
 
 proptest! {
     #[test]
-    fn of_several_faults_the_first_in_the_table_counts(
+    fn first_of_several_faults_is_reported(
         faults in sample::subsequence(Check::ALL.to_vec(), 1..=Check::ALL.len()),
     ) {
         let refusal = call(&faults).validate().unwrap_err();
@@ -156,8 +156,9 @@ proptest! {
         prop_assert_eq!(refusal.error.code, refusal.check.code());
     }
 
+    // Attack: input that two readers read differently.
     #[test]
-    fn attack_16_no_header_makes_validation_fail(
+    fn validation_survives_any_header(
         name in sample::select(vec![
             "host", "origin", "content-type", "accept", "mcp-protocol-version", "mcp-method", "mcp-name",
             "mcp-param-region", "content-length",

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_bound_login_survives_a_restart() {
+async fn bound_login_survives_a_restart() {
     let (folder, web) = (Folder::new(), Web::new());
     connect(&web, agreeing(&web).dpop().store(folder.store()))
         .await
@@ -20,7 +20,7 @@ async fn a_bound_login_survives_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bound_login_that_another_engine_refreshed_is_used_with_its_key() {
+async fn bound_login_refreshed_elsewhere_uses_its_key() {
     let (folder, web) = (Folder::new(), Web::new());
     let login = || agreeing(&web).dpop().store(folder.store());
     let one = connect(&web, login()).await.unwrap();

@@ -11,7 +11,7 @@ use oxmcp::{
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn memory_keeps_the_contract() {
+async fn memory_store_satisfies_the_contract() {
     let make = || async {
         let store = MemoryTokenStore::new();
         (store.clone(), store)
@@ -24,7 +24,7 @@ async fn memory_keeps_the_contract() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_handles_to_a_folder_keep_the_contract() {
+async fn two_folder_handles_satisfy_the_contract() {
     let folder = Folder::new();
     let make = || async { (folder.store(), folder.store()) };
     token_store_contract(make).await.unwrap();
@@ -32,7 +32,7 @@ async fn two_handles_to_a_folder_keep_the_contract() {
 
 #[cfg(feature = "keyring")]
 #[tokio::test(start_paused = true)]
-async fn two_handles_to_a_keyring_keep_the_contract() {
+async fn two_keyring_handles_satisfy_the_contract() {
     use oxmcp::http::KeyringTokenStore;
 
     let (folder, keyring) = (Folder::new(), keyring_core::mock::Store::new().unwrap());
@@ -118,16 +118,16 @@ impl TokenStore for Faulty {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_breaks_a_rule_is_told_which() {
+async fn contract_names_the_rule_a_store_breaks() {
     for (fault, expected) in [
         (Fault::LocksNobody, "a lock has one holder"),
         (Fault::LocksOnce, "the lock is held"),
-        (Fault::ForgetsUsers, "as a whole"),
-        (Fault::ListsAll, "as a whole"),
-        (Fault::ListsOthers, "nobody else's"),
-        (Fault::KeepsWhatIsRemoved, "nothing is left"),
-        (Fault::KeepsTheOld, "given as it was saved"),
-        (Fault::SharesNothing, "by every handle"),
+        (Fault::ForgetsUsers, "replaces the whole text"),
+        (Fault::ListsAll, "replaces the whole text"),
+        (Fault::ListsOthers, "no keys of another user"),
+        (Fault::KeepsWhatIsRemoved, "a removed text is gone"),
+        (Fault::KeepsTheOld, "as it was saved"),
+        (Fault::SharesNothing, "every handle loads"),
     ] {
         let make = || async move {
             let handle = |store| Faulty {

@@ -22,7 +22,7 @@ fn set_rights(path: &Path, rights: u32) {
 
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn nobody_else_can_open_what_is_kept() {
+async fn stored_files_are_private_to_the_user() {
     let folder = Folder::new();
     let store = folder.store();
     let _lock = store.lock(&key("a")).await.unwrap();
@@ -43,7 +43,7 @@ async fn nobody_else_can_open_what_is_kept() {
 
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn a_folder_that_others_can_open_is_refused() {
+async fn world_accessible_folder_is_refused() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_folder_that_others_can_open_is_refused() {
 
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn a_file_that_others_can_read_is_closed() {
+async fn world_readable_file_permissions_are_tightened() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_file_that_others_can_read_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hostile_names_lead_to_files_of_the_folder_alone() {
+async fn hostile_names_stay_within_the_folder() {
     let folder = Folder::new();
     let store = folder.store();
     let long = "x".repeat(1 << 20);
@@ -141,7 +141,7 @@ async fn locks_do_not_grow_with_the_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_too_long_is_not_kept_and_what_was_there_stays() {
+async fn oversized_login_is_refused_and_old_one_kept() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
@@ -153,7 +153,7 @@ async fn what_is_too_long_is_not_kept_and_what_was_there_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_is_damaged_is_left_out_and_somebody_logs_in() {
+async fn damaged_file_is_ignored_and_leads_to_login() {
     let (folder, web) = (Folder::new(), Web::new());
     let login = || agreeing(&web).store(folder.store());
     connect(&web, login()).await.unwrap();
@@ -190,7 +190,7 @@ async fn a_file_that_is_damaged_is_left_out_and_somebody_logs_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_was_cut_off_harms_nobody() {
+async fn interrupted_write_is_harmless() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
@@ -206,7 +206,7 @@ async fn a_write_that_was_cut_off_harms_nobody() {
 /// A link in the place of the temporary file could lead a save elsewhere.
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
-async fn a_save_follows_no_link() {
+async fn save_does_not_follow_links() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
@@ -219,7 +219,7 @@ async fn a_save_follows_no_link() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_the_store_fails_nobody_logs_in() {
+async fn failing_store_prevents_the_login() {
     let (folder, web) = (Folder::new(), Web::new());
     fs::create_dir_all(&folder.0).unwrap();
     fs::write(folder.path(), "a file").unwrap();
@@ -236,7 +236,7 @@ async fn where_the_store_fails_nobody_logs_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_refreshed_without_the_lock() {
+async fn refresh_requires_the_lock() {
     let (folder, web) = (Folder::new(), Web::new());
     let session = connect(&web, agreeing(&web).store(folder.store()))
         .await
@@ -248,7 +248,10 @@ async fn nothing_is_refreshed_without_the_lock() {
     let before = tokio::time::Instant::now();
     let error = call(&session, "add").await.unwrap_err();
     assert!(error.is_authorization(), "{error}");
-    assert!(error.message().contains("let go of the lock"), "{error}");
+    assert!(
+        error.message().contains("it is locked elsewhere"),
+        "{error}"
+    );
     assert!(before.elapsed().as_secs() >= 30);
     let asked = web.asked();
     assert!(!asked.contains(&"refresh_token".to_owned()), "{asked:?}");

@@ -17,7 +17,7 @@ fn store(keyring: &Arc<mock::Store>, folder: &Folder) -> KeyringTokenStore {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_keyring_has_one_key_and_the_files_have_no_tokens() {
+async fn keyring_holds_one_key_and_files_no_tokens() {
     let (folder, web, keyring) = (Folder::new(), Web::new(), mock::Store::new().unwrap());
     let login = |login: Login| login.store(store(&keyring, &folder));
     connect(&web, login(agreeing(&web))).await.unwrap();
@@ -35,7 +35,7 @@ async fn the_keyring_has_one_key_and_the_files_have_no_tokens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_its_key_a_login_is_left_out() {
+async fn login_without_its_key_is_ignored() {
     let (folder, keyring) = (Folder::new(), mock::Store::new().unwrap());
     let store = store(&keyring, &folder);
     for user in ["a", "b"] {
@@ -52,7 +52,7 @@ async fn without_its_key_a_login_is_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sealed_text_opens_under_its_own_key_alone_and_only_whole() {
+async fn sealed_text_opens_only_whole_under_its_key() {
     let (folder, keyring) = (Folder::new(), mock::Store::new().unwrap());
     let store = store(&keyring, &folder);
     store.save(&key("a"), "hunter2".into()).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_sealed_text_opens_under_its_own_key_alone_and_only_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_keyring_that_fails_loses_nothing() {
+async fn failing_keyring_loses_nothing() {
     let (folder, web, keyring) = (Folder::new(), Web::new(), mock::Store::new().unwrap());
     let login = || agreeing(&web).store(store(&keyring, &folder));
     connect(&web, login()).await.unwrap();
@@ -105,13 +105,13 @@ async fn a_keyring_that_fails_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_that_is_no_key_is_not_overwritten() {
+async fn non_key_keyring_entry_is_not_overwritten() {
     let (folder, keyring) = (Folder::new(), mock::Store::new().unwrap());
     entry(&keyring).set_password("hunter2").unwrap();
     let saved = store(&keyring, &folder).save(&key("a"), "{}".into()).await;
     let error = saved.unwrap_err();
     assert!(
-        error.message().contains("is no key") && !error.message().contains("hunter2"),
+        error.message().contains("is not a key") && !error.message().contains("hunter2"),
         "{error}"
     );
     assert_eq!(entry(&keyring).get_password().unwrap(), "hunter2");

@@ -154,7 +154,7 @@ impl Started {
 }
 
 #[tokio::test]
-async fn ten_processes_whose_tokens_end_together_refresh_once() {
+async fn ten_processes_with_expired_tokens_refresh_once() {
     let (folder, web) = (Folder::new(), Web::new());
     connect(&web, agreeing(&web).store(folder.store()))
         .await
@@ -180,7 +180,7 @@ async fn ten_processes_whose_tokens_end_together_refresh_once() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_with_new_tokens_in_hand_costs_a_login() {
+async fn process_killed_with_unsaved_tokens_requires_a_login() {
     let (folder, web) = (Folder::new(), Web::new());
     connect(&web, agreeing(&web).store(folder.store()))
         .await
@@ -209,7 +209,7 @@ async fn a_process_that_is_killed_with_new_tokens_in_hand_costs_a_login() {
 }
 
 #[tokio::test]
-async fn a_process_that_ends_in_the_middle_of_a_write_leaves_what_was_there() {
+async fn interrupted_write_keeps_the_previous_file() {
     let folder = Folder::new();
     let store = folder.store();
     let old = Secret::new("a".repeat(LONG));
@@ -226,7 +226,7 @@ async fn a_process_that_ends_in_the_middle_of_a_write_leaves_what_was_there() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_while_it_writes_leaves_a_whole_text() {
+async fn process_killed_while_writing_leaves_a_complete_file() {
     let folder = Folder::new();
     let store = folder.store();
     for saves in 1..=3 {
