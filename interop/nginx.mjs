@@ -1,4 +1,4 @@
-// nginx as a reverse proxy with its defaults, above all with buffered answers.
+// nginx as a reverse proxy with its default settings, most importantly with response buffering.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export async function startNginx(program, port, target) {
       }`);
 }
 
-/** The same in front of several nodes, as `docs/deployment.md` configures it. */
+/** The same for several nodes, with the settings of the deployment guide. */
 export async function startNginxForNodes(program, port, targets) {
   return start(program, `
       upstream mcp {
@@ -35,8 +35,8 @@ export async function startNginxForNodes(program, port, targets) {
 }
 
 /**
- * The same with TLS, for HTTP/2 and for HTTP/1.1. It passes on what comes as it comes, takes few requests at once, and closes
- * connections of which it has had enough.
+ * The same with TLS, for HTTP/2 and HTTP/1.1. It does not buffer, accepts few concurrent requests, and closes connections after
+ * some requests.
  */
 export async function startNginxWithTls(program, port, target, { certificate, key }) {
   return start(program, `
@@ -55,7 +55,7 @@ export async function startNginxWithTls(program, port, target, { certificate, ke
       }`);
 }
 
-/** How many requests of HTTP/2 are taken at once on a connection. */
+/** The number of concurrent HTTP/2 requests on a connection. */
 const STREAMS = 16;
 
 async function start(program, server) {

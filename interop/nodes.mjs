@@ -1,4 +1,4 @@
-// Several nodes of a server that share a Redis, and events that happen to them: for `over-http.mjs`.
+// Several nodes of a server that share a Redis, and failures that are injected into them. Used by `over-http.mjs`.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import net from 'node:net';
@@ -6,18 +6,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long a node is away that is killed, and a Redis that is. */
+/** How long a killed node stays down, and a killed Redis. */
 const AWAY = 300;
-/** How long Redis is stopped, and for how long it is full. */
+/** How long Redis is stopped, and how long it is full. */
 const STOPPED = 10_000;
 const FULL = 3_000;
 
-/** Where the Redis is: an address of ours, from which all is sent on to the server that is the primary. */
+/** Redis behind a port of this process, which forwards connections to the current primary. */
 class Redis {
   #program;
   #start;
   #network;
-  /** The primary, and its replica. */
+  /** The primary and its replica. */
   #servers = [];
   #connections = new Set();
   port;
@@ -58,7 +58,7 @@ class Redis {
     await this.#network.listening(server.port, server.process);
   }
 
-  /** Kills it, and starts it again with all that it had. */
+  /** Kills it, and restarts it with its data. */
   async restart() {
     const [primary] = this.#servers;
     primary.process.kill('SIGKILL');
@@ -87,7 +87,7 @@ class Redis {
     await say(this.#servers[0].port, 'CLIENT KILL TYPE pubsub');
   }
 
-  /** The primary is lost, and its replica is the primary from here on. */
+  /** Kills the primary, and promotes its replica. */
   async failOver() {
     const [primary, replica] = this.#servers;
     while (!(await say(replica.port, 'ROLE')).includes('connected')) await sleep(20);
@@ -99,7 +99,7 @@ class Redis {
   }
 }
 
-/** Says something to a Redis, and returns the beginning of what it answers. */
+/** Sends a command to a Redis, and returns the beginning of its reply. */
 function say(port, words) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(port, '127.0.0.1', () => socket.write(`${words}\r\n`));
@@ -111,7 +111,7 @@ function say(port, words) {
   });
 }
 
-/** The nodes. A request goes to the next one that can be reached. */
+/** The nodes. A request goes to the next reachable one. */
 export class Nodes {
   #nodes = [];
   #turn = 0;
@@ -120,14 +120,14 @@ export class Nodes {
   #listening;
   #redis;
 
-  /** `program` is that of Redis, `start` starts a process that ends with us, and `network` is what is known of ports. */
+  /** `program` is the Redis server, `start` starts a process that ends with this one, and `network` has the functions for ports. */
   constructor(program, start, network) {
     this.#redis = new Redis(program, start, network);
     this.#start = start;
     this.#listening = network.listening;
   }
 
-  /** Starts all. `command` makes the command of a node from its port and that of the Redis. */
+  /** Starts all nodes. `command` returns the command of a node for its port and the port of Redis. */
   async begin(ports, command) {
     await this.#redis.begin();
     for (const port of ports) {
@@ -143,7 +143,7 @@ export class Nodes {
     await node.up;
   }
 
-  /** The ports to try, one after the other, for a request with this body. */
+  /** The ports to try in turn for a request with this body. */
   ports(body) {
     const first = this.#turn++;
     const nodes = this.#nodes.map((_, number) => this.#nodes[(first + number) % this.#nodes.length]);
@@ -151,7 +151,7 @@ export class Nodes {
     return nodes.map(({ port }) => port);
   }
 
-  /** What can happen, by the name that clients call it by. All other nodes are up when something begins to happen. */
+  /** The events, by the name that clients use. When an event begins, all other nodes are up. */
   events = {
     kill: async () => {
       await Promise.all(this.#nodes.map(({ up }) => up));

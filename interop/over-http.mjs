@@ -1,22 +1,22 @@
 // Runs a server, a client that reaches it over HTTP, and a recorder between the two.
 //
-// Usage: `node over-http.mjs [OPTION...] TRANSCRIPT PATH -- SERVER... -- CLIENT...`. In the words of SERVER
-// `{port}` stands for the port to listen on, which is also in the variable PORT; in those of CLIENT `{url}` stands for where
-// to find the server. The transcript has the messages as `xtask record` writes them: `> ` from the client, `< ` from the
-// server; and a line `# ` for each exchange. With `--clean` the server must end by itself, with status 0, when its standard
-// input ends; any other is killed. With `--nginx PROGRAM` that program stands between the recorder and the server.
+// Usage: `node over-http.mjs [OPTION...] TRANSCRIPT PATH -- SERVER... -- CLIENT...`. In the arguments of SERVER, `{port}` is
+// replaced by the port to listen on, which is also in the variable PORT; in those of CLIENT, `{url}` is replaced by the URL of
+// the server. The transcript has the messages in the format of `xtask record`: `> ` from the client, `< ` from the server; and a
+// line `# ` for each exchange. With `--clean` the server must exit with status 0 when its standard input ends; other servers
+// are killed. With `--nginx PROGRAM`, nginx runs between the recorder and the server.
 //
-// With `--nodes REDIS` there are two of the server, which share a Redis, for whose address `{redis}` stands in the words of SERVER. Each
-// request goes to the next one, and a client that posts to `/control/EVENT` makes something happen to them; see `nodes.mjs`. With
-// `--nginx` as well there are three, and nginx sends the requests to them. Their variable ORDERS names a file, which `/control/orders`
-// returns.
+// With `--nodes REDIS` two servers share a Redis, whose address replaces `{redis}` in the arguments of SERVER. Requests go to them
+// in turn, and a client that posts to `/control/EVENT` triggers an event; see `nodes.mjs`. With `--nginx` as well, there are three
+// servers behind nginx. Their variable ORDERS names a file, which `/control/orders` returns.
 //
-// With `--tls HOW` the client must use TLS, with a certificate of an authority that nobody knows: it is run once so, and must
-// fail, and then with the variables that name it. HOW is `https`, `http2`, or the nginx that stands before the
-// recorder. With `--proxy` there is a proxy between, which the variables name that all systems have for it.
+// With `--tls HOW` the client must use TLS, with a certificate of an unknown authority: the client is first run without the
+// variables that name the authority, and must fail, and then with them. HOW is `https`, `http2`, or the nginx in front of the
+// recorder. With `--proxy` the client must use a proxy, which the usual variables name.
 //
-// With `--issuer TOKENS` there is an authorization server that issues tokens for the server; see `authorization/issuer.mjs`. Then
-// `{issuer}` and `{url}` stand for both in the words of either, `{tokens}` for TOKENS in those of SERVER, and the variable BROWSER names a program that logs in.
+// With `--issuer TOKENS` an authorization server issues tokens for the server; see `authorization/issuer.mjs`. Then `{issuer}` and
+// `{url}` are replaced in the arguments of both, and `{tokens}` by TOKENS in those of SERVER. The variable BROWSER names a program that
+// logs in.
 import { spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
@@ -32,7 +32,7 @@ import { startProxy } from './proxy.mjs';
 import { Events } from './sse.mjs';
 import { makeCertificates, read } from './tls.mjs';
 
-/** Less than what `cargo xtask test interop` waits: nobody but us can end what we have started. */
+/** Less than the timeout of `cargo xtask test interop`: only this process can end the processes that it has started. */
 const LIMIT = 80_000;
 const PATIENCE = 10_000;
 
@@ -46,17 +46,17 @@ while (words[0]?.startsWith('--')) {
   else if (option === '--tls') options.tls = words.shift();
   else if (option === '--proxy') options.proxy = true;
   else if (option === '--issuer') options.issuer = words.shift();
-  else throw new Error(`there is no option ${option}`);
+  else throw new Error(`unknown option ${option}`);
 }
 const [transcript, path] = words;
 const rest = words.slice(3);
 const [server, client] = [rest.slice(0, rest.indexOf('--')), rest.slice(rest.indexOf('--') + 1)];
 
 const record = (mark, text) => appendFileSync(transcript, `${mark} ${text.replaceAll(/\r?\n/g, ' ').trim()}\n`);
-/** Keeps what is a message: metadata of servers are JSON as well, and streams of 2024-11-05 begin with an address. */
+/** Records messages only: server metadata is JSON as well, and streams of 2024-11-05 begin with a URL. */
 const recordMessage = (mark, text) => /^\s*[[{][^]*"jsonrpc"/.test(text) && record(mark, text);
 
-/** Passes each request on to the port, or to the next of the nodes, and each answer back, as they come. */
+/** Forwards each request to the port, or to the next node, and streams the response back. */
 function recorder(port, certificates) {
   return serverFor(certificates, async (request, response) => {
     const body = Buffer.concat(await request.toArray().catch(() => []));
@@ -76,7 +76,7 @@ function recorder(port, certificates) {
         relay(request, answer, response);
       });
       onward.on('error', (error) => {
-        // A connection that was kept may be closed by the server just as it is used again.
+        // The server may close an idle connection just as it is reused.
         if (onward.reusedSocket && error.code === 'ECONNRESET' && !response.headersSent) return forward([port]);
         if (error.code === 'ECONNREFUSED' && others.length > 0) return forward(others);
         record('#', `${method} ${url} failed: ${error.message}`);
@@ -96,12 +96,12 @@ function recorder(port, certificates) {
 function serverFor(certificates, serve) {
   if (options.tls === 'https') return https.createServer(read(certificates), serve);
   if (options.tls !== 'http2') return http.createServer(serve);
-  // No limit of streams: Node counts those that it has answered a moment ago, and resets what is then one too many with
-  // ENHANCE_YOUR_CALM, which does not say that nothing was done. nginx has one.
+  // No limit on streams: Node also counts streams that it has just answered, and resets excess ones with ENHANCE_YOUR_CALM,
+  // which does not tell the client that the request was not processed. nginx limits streams.
   return http2.createSecureServer(read(certificates), serve);
 }
 
-/** Whether a header is not for whoever is behind the next connection. */
+/** Whether a header is hop-by-hop, and must not be forwarded. */
 function isOfConnection(name) {
   return name.startsWith(':') || ['connection', 'keep-alive', 'transfer-encoding'].includes(name);
 }
@@ -133,7 +133,7 @@ async function listen(server) {
   return server.address().port;
 }
 
-/** Each process begins elsewhere, and below what systems give to those that ask for any port: nobody takes it before our server does. */
+/** Each process starts at another port, below the ephemeral range, so that no other program takes it before the server does. */
 let nextPort = 10_000 + (process.pid % 2_000) * 10;
 
 async function freePort() {
@@ -151,7 +151,7 @@ async function freePort() {
 const started = [];
 
 function start(command, stdio, variables = {}) {
-  // What some of them want to keep is of no use to anybody's real home.
+  // Some of them store files, which must not end up in the user's home.
   const env = { ...process.env, PORT: port, ORDERS: orders, HOME: join(dirname(resolve(transcript)), 'home'), ...variables };
   const child = spawn(command[0], command.slice(1), { stdio, env });
   child.ended = new Promise((resolve) => {
@@ -165,7 +165,7 @@ function start(command, stdio, variables = {}) {
   return child;
 }
 
-/** Waits until somebody listens on the port. */
+/** Waits until a process listens on the port. */
 async function listening(port, child) {
   let gone;
   child.ended.then((status) => { gone = status; });
@@ -181,13 +181,13 @@ async function listening(port, child) {
   }
 }
 
-/** A client that nobody has told of the authority must not go on. What it says is recorded. */
+/** A client that does not know the authority must fail. Its output is recorded. */
 async function refusesStrangers(command, variables) {
   const child = start(command, ['ignore', 'ignore', 'pipe'], { ...variables, SSL_CERT_FILE: undefined });
   const said = child.stderr.toArray();
   const status = await child.ended;
   if (status === 0) throw new Error('the client trusts an authority that it does not know');
-  record('#', `a client that knows nobody says: ${Buffer.concat(await said)}`);
+  record('#', `output without the authority: ${Buffer.concat(await said)}`);
 }
 
 function finish(status) {
@@ -196,12 +196,12 @@ function finish(status) {
 }
 
 setTimeout(() => {
-  console.error(`it took longer than ${LIMIT / 1000} s`);
+  console.error(`timed out after ${LIMIT / 1000} s`);
   finish(1);
 }, LIMIT).unref();
 process.on('SIGTERM', () => finish(1));
 
-/** An authorization server, and a browser where programs look for one. Returns its issuer, and the variables of clients. */
+/** Starts an authorization server, and sets up a browser. Returns the issuer, and the variables for clients. */
 async function startAuthorization(resource) {
   const { startIssuer } = await import('./authorization/issuer.mjs');
   const { issuer, variables } = await startIssuer({ tokens: options.issuer, resource, say: (text) => record('#', text) });
@@ -217,7 +217,7 @@ const port = await freePort();
 const target = options.nginx ? await freePort() : port;
 const certificates = options.tls && makeCertificates();
 const nodes = options.nodes && new Nodes(options.nodes, start, { listening, freePort, listen });
-// A request on a connection that was kept would not tell whether a node that was killed has begun it.
+// With a reused connection it would be unknown whether a killed node has begun to process the request.
 const agent = new http.Agent({ keepAlive: !nodes });
 const orders = resolve(`${transcript}.orders`);
 let door = await listen(recorder(target, certificates));

@@ -1,14 +1,14 @@
 // Writes the official JSON schemas, one `REVISION.json` each, into the directory that is the argument.
 //
-// The package of the conformance suite carries them as object literals inside its bundle. The version is pinned by the
-// lock file, so what is found here is what was found when this was written; anything else is an error.
+// The bundle of the conformance suite has them as object literals. The lock file pins its version; if the bundle looks different,
+// that is an error.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import vm from 'node:vm';
 
 const bundle = await readFile(new URL('./node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url), 'utf8');
 
-// What tells the revisions apart. There is no schema of 2024-11-05 in the package.
+// A definition that identifies each revision. The package has no schema of 2024-11-05.
 const MARKS = {
   '2025-03-26': (types) => types.JSONRPCBatchRequest,
   '2025-06-18': (types) => types.ElicitRequest && !types.Icon,
@@ -16,7 +16,7 @@ const MARKS = {
   '2026-07-28': (types) => types.DiscoverRequest,
 };
 
-/** The object literal that begins at `start`: as far as its last brace, braces in strings not counted. */
+/** The object literal that begins at `start`, up to its closing brace; braces in strings do not count. */
 function literal(start) {
   let depth = 0;
   let quote;
@@ -29,7 +29,7 @@ function literal(start) {
     else if (char === '{') depth += 1;
     else if (char === '}' && --depth === 0) return bundle.slice(start, at + 1);
   }
-  throw new Error('the bundle of the conformance suite ends inside a schema');
+  throw new Error('the bundle of the conformance suite ends within a schema');
 }
 
 const schemas = [...bundle.matchAll(/=(?=\{\$schema:`[^`]+`,(?:definitions|\$defs):\{)/g)].map((match) =>

@@ -1,10 +1,10 @@
-// Certificates of an authority of our own, which only programs trust that are told to.
+// Certificates of a private authority, which only programs trust that are configured for it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Makes an authority and a certificate for this machine. Returns the names of their files. */
+/** Creates an authority and a certificate for this machine. Returns the paths of their files. */
 export function makeCertificates() {
   const home = mkdtempSync(join(tmpdir(), 'oxmcp-tls-'));
   const file = (name) => join(home, name);
@@ -19,7 +19,7 @@ export function makeCertificates() {
   return { authority: file('authority.pem'), certificate: file('server.pem'), key: file('server.key') };
 }
 
-/** What a server of Node needs. */
+/** The TLS options of a Node server. */
 export function read({ certificate, key }) {
   return { cert: readFileSync(certificate), key: readFileSync(key) };
 }

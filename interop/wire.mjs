@@ -1,7 +1,7 @@
 // Validates our messages in transcripts against the official schemas.
 //
-// Usage: `node wire.mjs SCHEMAS SIDE:REVISION:TRANSCRIPT...`, where SIDE is who we were: `client` or `server`. Prints how many
-// messages were held against what; ends with status 1 and the offences if there are any. Revisions without a schema are skipped.
+// Usage: `node wire.mjs SCHEMAS SIDE:REVISION:TRANSCRIPT...`, where SIDE is our side: `client` or `server`. Prints how many
+// messages were checked; if any are invalid, prints them and exits with status 1. Revisions without a schema are skipped.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -12,12 +12,12 @@ import addFormats from 'ajv-formats';
 const MODERN = '2026-07-28';
 const VERSION = 'io.modelcontextprotocol/protocolVersion';
 
-// Where the TypeScript that the schemas are made from says `number`, as for what a user fills into a form, some say `integer`.
+// The TypeScript source of the schemas has `number` in these places, such as values of forms; some schemas have `integer`.
 const NUMBERS = /"string",\s*"integer",\s*"boolean"/g;
 
 const [directory, ...transcripts] = process.argv.slice(2);
 
-/** The schema of a revision, with `check(definition, value)`, which says what is wrong. */
+/** The schema of a revision, with `check(definition, value)`, which returns the errors. */
 function load(revision) {
   const file = join(directory, `${revision}.json`);
   if (!existsSync(file)) return undefined;
@@ -47,21 +47,21 @@ const schemaOf = (revision) => {
   return schemas.get(revision);
 };
 
-/** What is asked with a request: its result has the name of the request, but for those that return nothing. */
+/** The definition of the result of a request: named after the request, except for requests that return nothing. */
 function resultName(schema, request, result, params) {
-  // In 2025-11-25 its client asks for a task.
+  // In 2025-11-25 the client requests a task.
   if (params?.task && result.task) return 'CreateTaskResult';
   if (result.resultType === 'input_required') return 'InputRequiredResult';
   const name = request.replace(/Request$/, 'Result');
   return schema.has(name) ? name : 'EmptyResult';
 }
 
-/** The definition that a message of ours must fit, and what of it; nothing where it belongs to no definition. */
+/** The definition that a message of ours must match, and the part of it to check; nothing if it has no definition. */
 function subject(schema, message, asked) {
   if (message.method) return [schema.message(message.method), message];
   if (message.error) return [schema.has('JSONRPCErrorResponse') ? 'JSONRPCErrorResponse' : 'JSONRPCError', message];
   const request = schema.message(asked?.method);
-  // What extensions add to the results of the protocol is in no schema of it.
+  // The schemas do not have the members that extensions add to results.
   if (!['complete', 'input_required', undefined].includes(message.result.resultType)) return [];
   return request ? [resultName(schema, request, message.result, asked.params), message.result] : [];
 }
@@ -76,7 +76,7 @@ function* offences(side, agreed, lines) {
       try {
         for (const message of parse(line)) if (message.method) asked.set(message.id, message);
       } catch {
-        // What they say need not be JSON; servers print all kinds of things.
+        // Lines of the other side need not be JSON: servers print other text, too.
       }
       continue;
     }
@@ -103,5 +103,5 @@ for (const transcript of transcripts) {
     console.log(`${file}\n  ${line.slice(0, 300)}\n  ${offence}`);
   }
 }
-console.log(`${held} messages of ours were held against the official schemas, ${wrong} do not fit`);
+console.log(`checked ${held} messages against the official schemas: ${wrong} invalid`);
 process.exitCode = wrong || (hasSchema && !held) ? 1 : 0;

@@ -23,7 +23,7 @@ pub fn challenge(data: &[u8]) {
     }
 }
 
-/// The first line is a key set, the second a token. Whatever they are, only the issuer's own signature makes a token valid.
+/// The first line is a key set, the second a token. A token is valid only with the issuer's own signature.
 pub fn token(data: &[u8]) {
     static KEY: LazyLock<SigningKey> =
         LazyLock::new(|| SigningKey::generate(Algorithm::Es256).expect("there is randomness"));
@@ -39,7 +39,7 @@ pub fn token(data: &[u8]) {
     let Ok(verifier) = verifier.and_then(|verifier| verifier.issuer(issuer)) else {
         return;
     };
-    // The token is verified with any claims, signed by the right key; and as it is.
+    // The token is verified as it is, and with its claims signed by the right key.
     let now = UnixTime::from_seconds(1_800_000_000);
     let claims: Option<serde_json::Value> = serde_json::from_str(token).ok();
     if let Some(signed) = claims.and_then(|claims| KEY.sign("JWT", &claims).ok()) {
@@ -59,14 +59,14 @@ pub fn token(data: &[u8]) {
     }
 }
 
-/// Whatever a server answers, its authorization server is refused, or is https and is named exactly so in the resource metadata.
+/// Whatever a server responds, its authorization server is rejected, or has an https URL that is exactly in the resource metadata.
 pub fn login(data: &[u8]) {
     let now = UnixTime::default();
     let server = "https://mcp.example/mcp";
     let Ok(mut discovery) = Discovery::new(server, None, DiscoveryOptions::default()) else {
         return;
     };
-    // Each line is an answer.
+    // Each line is a response.
     for answer in data.split(|byte| *byte == b'\n') {
         let Ok(request) = discovery.request(now) else {
             return;

@@ -39,7 +39,7 @@ fn means(text: Text<'_>, value: &Value) {
         Value::Object(map) => {
             let members = text.members();
             let members = members.filter_map(|(key, value)| Some((key.as_str()?, value)));
-            // The last of duplicate members counts.
+            // The last of duplicate keys counts.
             let members: BTreeMap<_, _> = members.collect();
             assert!(members.keys().eq(map.keys()));
             members

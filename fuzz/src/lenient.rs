@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 /// The maximum number of deviations that are reported.
 const MAX_REPORTED: usize = 16;
-/// In a name: the member is the second one of that name.
+/// In a name: marks the second member with that name.
 const SECOND: char = '\u{1}';
 /// In a string: half of a surrogate pair.
 const HALF: char = '\u{2}';
@@ -24,7 +24,7 @@ const HALF: char = '\u{2}';
 /// A valid value of a type.
 struct Sample {
     json: &'static str,
-    /// The members without which the value means nothing, as JSON pointers.
+    /// The members that the value requires, as JSON pointers.
     needed: &'static [&'static str],
     is_result: bool,
     read: fn(&str) -> Result<Option<String>, serde_json::Error>,
@@ -88,7 +88,7 @@ samples! {
     result ListTasksResult [], r#"{"tasks":[{"taskId":"t","status":"failed","createdAt":"2025-01-01T00:00:00Z","lastUpdatedAt":"2025-01-01T00:00:00Z","ttl":5}],"nextCursor":"c"}"#;
 }
 
-/// The places with these parts are not of the protocol: what is twice there is left to its reader.
+/// Parts of places outside the protocol: duplicates there are the reader's responsibility.
 const FOREIGN: &[&str] = &[
     "/_meta/",
     "/arguments/",
@@ -105,8 +105,8 @@ const FOREIGN: &[&str] = &[
     "/own-",
 ];
 
-/// The first byte names a value; every two bytes after it name a member and its change. What is read from the value is written
-/// strictly, fails only for want of what is needed, and has no name twice. The same holds for the message around it.
+/// The first byte selects a value; every two bytes after it select a member and its change. The value that is read can be written
+/// strictly, fails only if a required member is missing, and has no duplicate names. The same holds for the message around it.
 pub fn lenient(data: &[u8]) {
     let Some((&first, changes)) = data.split_first() else {
         return;
@@ -142,7 +142,7 @@ pub fn lenient(data: &[u8]) {
     mended(&value, sample, changes);
 }
 
-/// What is mended is a strict message, and needs no further mending.
+/// A repaired message is strict, and needs no further repairs.
 fn mended(value: &Value, sample: &Sample, changes: &[u8]) {
     let mut message = Map::from_iter([
         ("jsonrpc".to_owned(), "2.0".into()),
@@ -181,7 +181,7 @@ fn mended(value: &Value, sample: &Sample, changes: &[u8]) {
     assert!(more.is_none(), "{sent} became {shown}, then {more:?}");
 }
 
-/// Reads a value leniently, and returns what is written of it for a revision and cannot be read strictly.
+/// Reads a value leniently, and returns its text for a revision if that cannot be read strictly.
 fn read_as<T: Project + HasMeta + Clone + DeserializeOwned>(
     text: &str,
 ) -> Result<Option<String>, serde_json::Error> {

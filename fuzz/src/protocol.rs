@@ -61,7 +61,7 @@ pub fn envelope(data: &[u8]) {
         Err(_) => {}
     }
     if let Ok(text) = text {
-        // The spaced text does not have the usual layout, so that all of it is looked at.
+        // The spaced text does not have the usual layout, so all of it is parsed.
         assert_eq!(said(text, spaced), said(&spaced(text), str::to_owned));
     }
     let _ = (params.check(), params.meta.classify(&Revision::ALL));

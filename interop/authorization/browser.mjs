@@ -1,12 +1,12 @@
-// A browser, and the person before it: goes to a URL, and from there wherever it is sent, with a jar for cookies.
+// A simulated browser and its user: opens a URL and follows redirects, with cookies.
 //
-// Usage: `node browser.mjs URL [REDIRECT]`. Ends with status 0 where the last page is there, or is at REDIRECT, and prints its URL.
+// Usage: `node browser.mjs URL [REDIRECT]`. Exits with status 0 if the last page loads or is at REDIRECT, and prints its URL.
 import { writeSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const MAX_REDIRECTS = 12;
 
-/** Returns the URL of the last page. `stopAt` is one where to be sent is the end, though nobody serves it. */
+/** Returns the URL of the last page. A redirect to `stopAt` is the last page, and is not loaded. */
 export async function browse(url, stopAt) {
   const jars = new Map();
   for (let redirects = 0; redirects < MAX_REDIRECTS; redirects += 1) {
@@ -22,7 +22,7 @@ export async function browse(url, stopAt) {
     }
     const location = response.headers.get('location');
     if (!location) {
-      if (!response.ok) throw new Error(`${url} answers ${response.status}: ${await response.text()}`);
+      if (!response.ok) throw new Error(`${url} returned ${response.status}: ${await response.text()}`);
       return url;
     }
     url = new URL(location, url).href;

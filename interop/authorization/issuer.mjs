@@ -1,15 +1,15 @@
-// An authorization server, by npm `oidc-provider`, that is as strict as the specification lets it be. Everybody agrees to everything.
+// An authorization server with npm `oidc-provider`, as strict as the specification allows. Its user agrees to everything.
 import { createServer } from 'node:http';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 
 import { Provider, errors } from 'oidc-provider';
 
-/** Seconds that access tokens live: those that say so themselves end soon, others are revoked. */
+/** The lifetime of access tokens in seconds: self-contained tokens expire soon, others are revoked. */
 const LIFETIMES = { jwt: 5, bound: 5, opaque: 600 };
 const SCOPES = ['mcp:basic', 'mcp:write'];
-/** Where the metadata are of a client whose id is a URL. Nothing is there: the `fetch` of the server answers by itself. */
+/** The URL of the metadata of a client whose ID is a URL. No server is there: the `fetch` of this server returns the document. */
 const DOCUMENTS = 'https://client.example/';
-const SECRET = 'a secret of interop clients alone';
+const SECRET = 'a secret only for interop clients';
 
 function keyPair(type, options, id) {
   const { publicKey, privateKey } = generateKeyPairSync(type, options);
@@ -17,7 +17,7 @@ function keyPair(type, options, id) {
   return { jwk, pem: privateKey.export({ format: 'pem', type: 'pkcs8' }), own: { ...publicKey.export({ format: 'jwk' }), kid: id, use: 'sig' } };
 }
 
-/** The document at a URL that is the id of a client. */
+/** The metadata document of a client whose ID is its URL. */
 function document(url, jwks) {
   const hasKey = url.endsWith('/key.json');
   const how = hasKey ? { token_endpoint_auth_method: 'private_key_jwt', token_endpoint_auth_signing_alg: 'ES256', jwks } : { token_endpoint_auth_method: 'none' };
@@ -43,8 +43,8 @@ function clients(jwks) {
 }
 
 /**
- * Starts one on a port of this machine. `tokens` says what they are like: `jwt`, `opaque`, or `bound` to a key by DPoP with nonces.
- * They are for `resource` alone. What happens at its endpoints is said to `say`. Returns its issuer, and what variables tell clients.
+ * Starts the server on a local port. `tokens` is the kind of tokens: `jwt`, `opaque`, or `bound` to a key with DPoP and nonces.
+ * Their audience is `resource`. `say` receives a line for each request. Returns the issuer, and the variables for clients.
  */
 export async function startIssuer({ tokens, resource, say }) {
   const server = createServer();
@@ -73,7 +73,7 @@ export async function startIssuer({ tokens, resource, say }) {
     fetch: async (url) => {
       const href = String(url);
       if (href.startsWith(DOCUMENTS)) return document(href, { keys: [client.own] });
-      throw new Error(`nothing is to be fetched from ${href}`);
+      throw new Error(`unexpected fetch of ${href}`);
     },
     features: {
       devInteractions: { enabled: false },
@@ -116,7 +116,7 @@ export async function startIssuer({ tokens, resource, say }) {
   return { issuer, variables: { CLIENT_KEY: client.pem, CLIENT_SECRET: SECRET } };
 }
 
-/** A person logs in, and agrees to whatever a client wants. */
+/** A user logs in, and agrees to every request. */
 async function agree(provider, request, response) {
   const { prompt, params, grantId, session } = await provider.interactionDetails(request, response);
   if (prompt.name === 'login') return provider.interactionFinished(request, response, { login: { accountId: 'ann' } });
@@ -129,7 +129,7 @@ async function agree(provider, request, response) {
   return provider.interactionFinished(request, response, { consent }, { mergeWithLastSubmission: true });
 }
 
-/** Revokes the access token that was issued last, as its client could. */
+/** Revokes the latest access token, as its client could. */
 async function revoke(issuer, token, response) {
   const body = new URLSearchParams({ token: token.jti, token_type_hint: 'access_token', client_id: token.clientId });
   const { status } = await fetch(`${issuer}/token/revocation`, { method: 'POST', body });

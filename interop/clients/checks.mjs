@@ -1,12 +1,12 @@
 // The checks of every TypeScript client against a server with the tools of `interop-server`.
 //
 // A client script adapts its SDK to `{ revision, listTools, call, ping?, onToolsChanged?, close }`, and for the features of
-// `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and hands
-// itself over to `main`. Over the command `login` it has a `login` as well; see `login.mjs`.
+// `features.mjs` to `{ prompts, prompt, resources, templates, read, complete, watch, logs, notFound?, logging? }`, and passes
+// it to `main`. With the command `login` it has a `login` as well; see `login.mjs`.
 // Usage of each script: `node SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL`, `login URL` and `sse URL` are
-// commands that say how to reach a server that runs; with `nodes URL` and `rolling URL` there are several, to which something
-// happens; see `nodes.mjs` and `rolling.mjs`. `strict` is for our server; `lenient` is for the foreign twins in
-// `../servers`, which differ where the specification leaves a choice.
+// commands for a running server; `nodes URL` and `rolling URL` are for several servers, which fail during the checks; see
+// `nodes.mjs` and `rolling.mjs`. `strict` is for our server; `lenient` is for the third-party servers in `../servers`, which differ
+// where the specification leaves a choice.
 import assert from 'node:assert/strict';
 
 import { Person, featureChecks, text } from './features.mjs';
@@ -15,7 +15,7 @@ import { checkRolling } from './rolling.mjs';
 
 const FORGOTTEN = 1_000_000;
 
-/** Runs the checks in order; the first that fails ends the script. Returns the names of those that held. */
+/** Runs the checks in order; the first failure ends the script. Returns the names of the passed checks. */
 async function check(peer, strict, person) {
   const held = [];
   const tools = new Map((await peer.listTools()).map((tool) => [tool.name, tool]));
@@ -75,7 +75,7 @@ async function check(peer, strict, person) {
     ...(peer.ping && { 'pings': () => peer.ping() }),
     ...(has('delete') && featureChecks(peer, person, strict)),
     ...(peer.onToolsChanged && has('grow') && {
-      'hears that there is another tool': async () => {
+      'is notified of a new tool': async () => {
         let tell;
         const changed = new Promise((resolve) => { tell = resolve; });
         const stop = await peer.onToolsChanged(() => tell());
@@ -135,7 +135,7 @@ async function check(peer, strict, person) {
   return held;
 }
 
-/** Whether the command says to reach a server that runs, by its URL. */
+/** Whether the command names the URL of a running server. */
 export const overHttp = (command) => ['http', 'login', 'nodes', 'rolling', 'sse'].includes(command);
 
 /** The sum is a number: bare for the modern revision, in an object for the legacy ones that have structured content. */
@@ -147,8 +147,8 @@ function structured(revision, sum, strict) {
 }
 
 /**
- * `connect(mode, command, args, person)` resolves to the adapted client, which asks the person what the server asks. Prints one
- * line of JSON and sets the exit status.
+ * `connect(mode, command, args, person)` resolves to the adapted client, which passes the server's questions to the person. Prints
+ * one line of JSON and sets the exit status.
  */
 export async function main(connect) {
   const [mode, strictness, command, ...args] = process.argv.slice(2);

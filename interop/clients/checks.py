@@ -1,9 +1,9 @@
 """The checks of every Python client against a server with the tools of `interop-server`.
 
-The twin of `checks.mjs`. A client script adapts its SDK to `Peer` and hands itself over to `main`.
+The twin of `checks.mjs`. A client script adapts its SDK to `Peer` and passes it to `main`.
 Usage of each script: `python SCRIPT MODE strict|lenient COMMAND ARGS...`, where `http URL`, `login URL` and `sse URL` are
-commands that say how to reach a server that runs; with `nodes URL` and `rolling URL` there are several, to which something happens;
-see `nodes.py` and `rolling.py`. `strict` is for our server; `lenient` is for the foreign twins in
+commands for a running server; `nodes URL` and `rolling URL` are for several servers, which fail during the checks; see `nodes.py`
+and `rolling.py`. `strict` is for our server; `lenient` is for the foreign twins in
 `../servers`, which differ where the specification leaves a choice.
 """
 
@@ -21,7 +21,7 @@ FORGOTTEN = 1_000_000
 
 
 class Peer(Protocol):
-    """A connected client. Results are the wire's, as dictionaries; an error of the protocol raises `Refused`."""
+    """A connected client. Results are dictionaries, as on the wire; a protocol error raises `Refused`."""
 
     revision: str
     legacy: bool
@@ -34,7 +34,7 @@ class Peer(Protocol):
 
 
 class Checks(Features):
-    """Each method that is no helper is one check, run in the order of definition. `False` says: does not apply here."""
+    """Each public method is one check, run in the order of definition. `False` means that it does not apply."""
 
     def __init__(self, peer: Peer, strict: bool, person: Person) -> None:
         self._peer = peer
@@ -94,7 +94,7 @@ class Checks(Features):
 
     async def is_answered_at_once_while_a_slow_tool_runs(self) -> bool:
         if self._peer.login:
-            # The SDK's login sends no request before the head of the last answer is there.
+            # The SDK's login sends no request before it has received the head of the last response.
             return False
         slow = asyncio.create_task(self._peer.call("slow", {"steps": 25}))
         await asyncio.sleep(0)
@@ -174,7 +174,7 @@ class Checks(Features):
 
 
 async def check(peer: Peer, strict: bool, person: Person) -> None:
-    """Run the checks in order; the first that fails ends the script. Print one line of JSON."""
+    """Run the checks in order; the first failure ends the script. Print one line of JSON."""
     _mode, _strict, command, args = arguments()
     match command:
         case "nodes":

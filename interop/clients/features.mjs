@@ -1,10 +1,10 @@
 // The checks of every TypeScript client against a server with the prompts, resources and questions of `interop-server`.
 import assert from 'node:assert/strict';
 
-/** The pixel that `memo://pixel` holds. */
+/** The contents of `memo://pixel`. */
 const PIXEL = Buffer.from([0, 255, 127]).toString('base64');
 
-/** What the user answers, in the order in which it is asked; and what was asked. */
+/** The answers of the user, in order, and the questions that were asked. */
 export class Person {
   asked = [];
   answers = [];
@@ -12,7 +12,7 @@ export class Person {
   elicit(params) {
     this.asked.push(params);
     const answer = this.answers.shift();
-    assert.ok(answer, `nobody expected to be asked ${params.message}`);
+    assert.ok(answer, `unexpected question: ${params.message}`);
     return answer;
   }
 }
@@ -24,7 +24,7 @@ export function text(result) {
 
 export const accept = (content) => ({ action: 'accept', content });
 
-/** Checks by name. Those of features that a revision or an SDK lacks are left out. */
+/** Checks by name, without those of features that a revision or an SDK lacks. */
 export function featureChecks(peer, person, strict) {
   const refuses = (request, code) => assert.rejects(request, strict ? { code } : undefined);
   const asks = peer.revision >= '2025-06-18';
@@ -66,7 +66,7 @@ export function featureChecks(peer, person, strict) {
       const topics = await peer.complete({ type: 'ref/resource', uri: 'memo://pages/{topic}/{page}' }, { name: 'topic', value: 'te' });
       assert.deepEqual(topics.values, ['tea', 'teak']);
     },
-    'hears of a resource that was subscribed to': async () => {
+    'is notified of a resource update': async () => {
       let tell;
       const updated = new Promise((resolve) => { tell = resolve; });
       const stop = await peer.watch('memo://greeting', tell);
@@ -107,7 +107,7 @@ export function featureChecks(peer, person, strict) {
   };
 }
 
-/** What the model says. */
+/** The response of the model. */
 export function sample({ messages }) {
   const content = [messages[0].content].flat()[0];
   return {

@@ -7,7 +7,7 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-# The pixel that `memo://pixel` holds.
+# The contents of `memo://pixel`.
 PIXEL = base64.b64encode(bytes([0, 255, 127])).decode()
 
 SAMPLED = {"role": "assistant", "model": "a-model", "stopReason": "endTurn"}
@@ -15,7 +15,7 @@ ROOTS = {"roots": [{"uri": "file:///home/moon", "name": "moon"}]}
 
 
 class Refused(Exception):
-    """The server answered with an error of the protocol."""
+    """The server returned a protocol error."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(f"{code}: {message}")
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 class Person:
-    """What the user answers, in the order in which it is asked; and what was asked."""
+    """The answers of the user, in order, and the questions that were asked."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -31,19 +31,19 @@ class Person:
 
     def elicit(self, params: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(params)
-        assert self.answers, f"nobody expected to be asked {params['message']}"
+        assert self.answers, f"unexpected question: {params['message']}"
         return self.answers.pop(0)
 
 
 def sample(params: dict[str, Any]) -> dict[str, Any]:
-    """What the model says."""
+    """The response of the model."""
     content = params["messages"][0]["content"]
     content = content[0] if isinstance(content, list) else content
     return SAMPLED | {"content": {"type": "text", "text": f'because of "{content["text"]}"'}}
 
 
 class FeaturePeer(Protocol):
-    """What an adapter adds for the features."""
+    """The methods that an adapter adds for the features."""
 
     async def prompts(self) -> list[dict[str, Any]]: ...
     async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any]: ...

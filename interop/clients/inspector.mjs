@@ -1,4 +1,4 @@
-// The Inspector's command line. MODE is the era: `legacy` or `modern`. Each call connects anew.
+// The command line of the Inspector. MODE is the era: `legacy` or `modern`. Each call opens a new connection.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const [era, strictness, ...command] = process.argv.slice(2);
 const server = overHttp(command[0]) ? ['--transport', command[0], '--server-url', command[1]] : command;
 const TOOL_ERROR = 5;
 
-/** Resolves to the result that the Inspector printed; its exit status must be `status`. */
+/** Resolves to the result that the Inspector prints; its exit status must be `status`. */
 function inspect(status, ...options) {
   const args = [inspector, '--cli', '--protocol-era', era, '--format', 'json', ...options, ...server];
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ const failed = await call(TOOL_ERROR, 'divide', { a: 1, b: 0 });
 assert.equal(failed.isError, true);
 assert.match(failed.content[0].text, /b must not be 0/);
 
-// The Inspector turns what does not parse as a number into null before it sends it.
+// The Inspector replaces a value that does not parse as a number by null.
 const refused = await call(TOOL_ERROR, 'add', { a: 'one', b: 2 });
 assert.equal(refused.isError, true);
 if (strictness === 'strict') assert.match(refused.content[0].text, /\/a\b/);

@@ -1,15 +1,15 @@
-// The login of the TypeScript clients, by their SDKs: what these ask of a program, in memory, and a person who agrees at once.
+// The login of the TypeScript clients with their SDKs: an in-memory provider, and a user who agrees at once.
 import { browse } from '../authorization/browser.mjs';
 
 const REDIRECT = 'http://127.0.0.1:4711/callback';
-/** How long our server does not ask again about a token. */
+/** How long our server caches the introspection of a token. */
 const CACHE_LIFETIME = 1200;
 
-/** What an SDK calls an OAuthClientProvider. */
+/** The `OAuthClientProvider` of an SDK. */
 export class Login {
   logins = 0;
 
-  /** With a document the client's id is a URL; else it is registered, by the SDKs for the scopes of the first login alone. */
+  /** With a document, the client's ID is a URL; otherwise the SDK registers the client, only for the scopes of the first login. */
   constructor(hasDocument) {
     this.clientMetadataUrl = hasDocument ? 'https://client.example/public.json' : undefined;
   }
@@ -34,12 +34,12 @@ export class Login {
 
   async redirectToAuthorization(url) {
     this.logins += 1;
-    // A stream that is opened anew may send the person to log in as well.
+    // A reopened stream may require a login, too.
     const { verifier } = this;
     this.answer = { verifier, parameters: new URL(await browse(url.href, REDIRECT)).searchParams };
   }
 
-  /** Does what needs a token, and once more where the SDK has sent the person to log in. */
+  /** Runs an operation that needs a token, and again after a login if the SDK requires one. */
   async run(transport, work) {
     try {
       return await work();
@@ -53,17 +53,17 @@ export class Login {
     }
   }
 
-  /** What the SDK wants of the answer: the 1.x the code alone. */
+  /** The argument for the SDK: for 1.x only the code. */
   finish = (parameters) => parameters.get('code');
 
-  /** The peer, whose every request may need a login. */
+  /** Wraps a peer: each of its requests may need a login. */
   wrap(peer, transport) {
     const methods = Object.entries(peer).filter(([, value]) => typeof value === 'function');
     const wrapped = methods.map(([name, method]) => [name, (...args) => this.run(transport, () => method(...args))]);
     return { ...peer, ...Object.fromEntries(wrapped), login: this };
   }
 
-  /** The tokens are revoked at the issuer, and our server has forgotten what it knew of them. */
+  /** Revokes the tokens at the issuer, and waits until our server no longer caches them. */
   async revoke() {
     await browse(`${process.env.ISSUER}/administrator/revoke`);
     await new Promise((resolve) => { setTimeout(resolve, CACHE_LIFETIME); });

@@ -1,4 +1,4 @@
-"""The login of the Python clients, by their SDKs: what these ask of a program, in memory, and a person who agrees at once.
+"""The login of the Python clients with their SDKs: an in-memory store, and a user who agrees at once.
 
 The twin of `login.mjs`.
 """
@@ -14,12 +14,12 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 
 REDIRECT = "http://127.0.0.1:4711/callback"
 DOCUMENT = "https://client.example/public.json"
-# How long our server does not ask again about a token.
+# How long our server caches the introspection of a token.
 CACHE_LIFETIME = 1.2
 
 
 async def browse(url: str, *rest: str) -> str:
-    """The URL of the last page."""
+    """Return the URL of the last page."""
     browser = await asyncio.create_subprocess_exec(os.environ["BROWSER"], url, *rest, stdout=asyncio.subprocess.PIPE)
     output, _ = await browser.communicate()
     assert browser.returncode == 0, f"the browser ended with {browser.returncode}"
@@ -27,7 +27,7 @@ async def browse(url: str, *rest: str) -> str:
 
 
 class Storage:
-    """What the SDK keeps."""
+    """The storage of the SDK."""
 
     def __init__(self) -> None:
         self._tokens: OAuthToken | None = None
@@ -47,8 +47,8 @@ class Storage:
 
 
 class Login:
-    """`answer` makes what the SDK wants of the code, the state and the issuer. With a document the client's id is a URL; else it
-    is registered, by the SDKs for the scopes of the first login alone."""
+    """`answer` makes the argument for the SDK from the code, the state and the issuer. With a document, the client's ID is a URL;
+    otherwise the SDK registers the client, only for the scopes of the first login."""
 
     def __init__(self, url: str, has_document: bool, answer: Callable[[str, str, str], Any]) -> None:
         self.logins = 0
@@ -81,6 +81,6 @@ class Login:
         return self._answer(query["code"][0], query["state"][0], query["iss"][0])
 
     async def revoke(self) -> None:
-        """The tokens are revoked at the issuer, and our server has forgotten what it knew of them."""
+        """Revoke the tokens at the issuer, and wait until our server no longer caches them."""
         await browse(f"{os.environ['ISSUER']}/administrator/revoke")
         await asyncio.sleep(CACHE_LIFETIME)

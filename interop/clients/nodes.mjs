@@ -1,17 +1,17 @@
-// The checks of TypeScript clients whose server is two nodes, to which something happens: a session goes on, whatever does.
+// The checks of TypeScript clients of a server with two nodes: the session survives every failure.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { text } from './features.mjs';
 
-/** How often a node is killed. */
+/** The number of times that a node is killed. */
 const KILLS = 2;
-/** How long a call may take, in ms: longer than it takes until a stream is ended whose node is gone. */
+/** The time limit of a call in ms: longer than the time until the stream of a lost node ends. */
 const LIMIT = 12_000;
-/** How long it may take until all is well after something has happened, in ms. */
+/** The time limit for recovery after an event, in ms. */
 const RECOVERY = 20_000;
 
-/** Runs them in order; the first that fails ends the script. Returns what happened, and what became of the calls under way. */
+/** Runs the checks in order; the first failure ends the script. Returns the events, and the outcomes of the calls in flight. */
 export async function checkNodes(peer, url) {
   const happens = async (event) => {
     const { status } = await fetch(new URL(`/control/${event}`, url), { method: 'POST' });
@@ -25,7 +25,7 @@ export async function checkNodes(peer, url) {
     assert.deepEqual(seen, [1, 2, 3]);
   };
   const answers = async () => assert.match(text(await call('think', { question: 'why?' })), /^the model says: because of/);
-  /** Each way to call, at each node. */
+  /** Makes each kind of call at each node. */
   const works = async (...ways) => {
     for (const way of [...ways, ...ways]) await way();
   };
@@ -48,11 +48,11 @@ export async function checkNodes(peer, url) {
     const underWay = call('slow', { steps: 1000 }, { onprogress: begin }).catch((error) => error);
     await begun;
     await happens('kill');
-    // A new call is not the worse for it, while the other one is over in its own time.
+    // New calls work, and the call in flight ends in time.
     await works(echoes, follows, answers);
     const ended = await underWay;
     assert.ok(ended instanceof Error, JSON.stringify(ended));
-    // Streams of sessions are resumed, at the other node, which knows what became of this one.
+    // Streams of sessions are resumed at the other node, which knows that this node was lost.
     if (peer.revision < '2026') assert.equal(ended.code, -32603, ended.message);
     held.push(`a call of a node that was killed: ${ended.message}`);
   }
@@ -62,7 +62,7 @@ export async function checkNodes(peer, url) {
     held.push(event);
   }
   await happens('hang');
-  // What takes nothing but memory goes on.
+  // Calls that need no store continue.
   await works(echoes, follows);
   await happens('go-on');
   await worksAgain();

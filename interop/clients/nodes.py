@@ -1,4 +1,4 @@
-"""The checks of Python clients whose server is two nodes, to which something happens: a session goes on, whatever does.
+"""The checks of Python clients of a server with two nodes: the session survives every failure.
 
 The twin of `nodes.mjs`.
 """
@@ -11,11 +11,11 @@ from urllib.request import urlopen
 
 from features import Refused, text
 
-# How often a node is killed.
+# The number of times that a node is killed.
 KILLS = 2
-# How long a call may take, in seconds: longer than it takes until a stream is ended whose node is gone.
+# The time limit of a call in seconds: longer than the time until the stream of a lost node ends.
 LIMIT = 12
-# How long it may take until all is well after something has happened, in seconds.
+# The time limit for recovery after an event, in seconds.
 RECOVERY = 20
 
 Way = Callable[[], Awaitable[None]]
@@ -28,7 +28,7 @@ class Peer(Protocol):
 
 
 class NodeChecks:
-    """What happens to the nodes, and the calls that go on."""
+    """Events of the nodes, and calls during them."""
 
     def __init__(self, peer: Peer, url: str) -> None:
         self._peer = peer
@@ -56,7 +56,7 @@ class NodeChecks:
         assert (await self._call("think", {"question": "why?"})).startswith("the model says: because of")
 
     async def works(self, *ways: Way) -> None:
-        """Each way to call, at each node."""
+        """Make each kind of call at each node."""
         for way in [*ways, *ways]:
             await way()
 
@@ -71,7 +71,7 @@ class NodeChecks:
             await asyncio.sleep(0.2)
 
     async def is_killed(self) -> str:
-        """A node is killed. Returns what became of the call that it served."""
+        """Kill a node. Return the outcome of the call that it served."""
         begun = asyncio.Event()
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -80,18 +80,18 @@ class NodeChecks:
         under_way = asyncio.create_task(self._call("slow", {"steps": 1000}, on_progress))
         await begun.wait()
         await self.happens("kill")
-        # A new call is not the worse for it, while the other one is over in its own time.
+        # New calls work, and the call in flight ends in time.
         await self.works(self.echoes, self.follows, self.answers)
         (ended,) = await asyncio.gather(under_way, return_exceptions=True)
         assert isinstance(ended, Exception), ended
         if self._peer.legacy:
-            # Streams of sessions are resumed, at the other node, which knows what became of this one.
+            # Streams of sessions are resumed at the other node, which knows that this node was lost.
             assert isinstance(ended, Refused) and ended.code == -32603, ended
         return f"a call of a node that was killed: {ended!r}"
 
 
 async def check_nodes(peer: Peer, url: str) -> list[str]:
-    """Run them in order; the first that fails ends the script. Return what happened, and what became of the calls under way."""
+    """Run the checks in order; the first failure ends the script. Return the events, and the outcomes of the calls in flight."""
     nodes = NodeChecks(peer, url)
     await nodes.works(nodes.echoes, nodes.follows, nodes.answers)
     held = [await nodes.is_killed() for _ in range(KILLS)]
@@ -100,7 +100,7 @@ async def check_nodes(peer: Peer, url: str) -> list[str]:
         await nodes.works_again()
         held.append(event)
     await nodes.happens("hang")
-    # What takes nothing but memory goes on.
+    # Calls that need no store continue.
     await nodes.works(nodes.echoes, nodes.follows)
     await nodes.happens("go-on")
     await nodes.works_again()

@@ -1,4 +1,4 @@
-"""The Python SDK 1.x. MODE is ignored: there is one."""
+"""The Python SDK 1.x. MODE is ignored: there is only one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

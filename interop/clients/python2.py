@@ -91,7 +91,7 @@ class Python2:
 
 
 async def check_trace(client: Client) -> None:
-    """A call is made in the trace that the server says it belongs to."""
+    """The server sees the trace of the call."""
     trace_id, sampled = 0x0AF7651916CD43DD8448EB211C80319C, trace.TraceFlags(trace.TraceFlags.SAMPLED)
     caller = trace.SpanContext(trace_id, 0xB7AD6B7169203331, is_remote=False, trace_flags=sampled)
     with trace.use_span(trace.NonRecordingSpan(caller)):

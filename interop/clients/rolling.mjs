@@ -1,18 +1,18 @@
-// The checks of TypeScript clients whose server is three nodes behind nginx: whatever happens, each call is done once, and is answered.
+// The checks of TypeScript clients of a server with three nodes behind nginx: each call runs once and is answered.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { text } from './features.mjs';
 
-/** How many calls are under way at once. */
+/** The number of concurrent calls. */
 const AT_ONCE = 4;
-/** After so many calls, one after the other, each node knows the session. */
+/** The number of sequential calls after which each node knows the session. */
 const KNOWN = 6;
 /** The pause before a call, in ms. */
 const PAUSE = 20;
 const EVENTS = ['roll', 'stop', 'fill', 'restart'];
 
-/** Returns what happened. */
+/** Returns the events. */
 export async function checkRolling(peer, person, url) {
   person.elicit = () => ({ action: 'accept', content: { sure: true } });
   let number = 0;

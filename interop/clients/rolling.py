@@ -1,4 +1,4 @@
-"""The checks of Python clients whose server is three nodes behind nginx: whatever happens, each call is done once, and is answered.
+"""The checks of Python clients of a server with three nodes behind nginx: each call runs once and is answered.
 
 The twin of `rolling.mjs`.
 """
@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-# How many calls are under way at once.
+# The number of concurrent calls.
 AT_ONCE = 4
-# After so many calls, one after the other, each node knows the session.
+# The number of sequential calls after which each node knows the session.
 KNOWN = 6
 # The pause before a call, in seconds.
 PAUSE = 0.02
@@ -22,7 +22,7 @@ class Peer(Protocol):
 
 
 class Sure:
-    """A user who answers every question alike, in the place of a `Person`."""
+    """A user who gives every question the same answer; replaces a `Person`."""
 
     def elicit(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"action": "accept", "content": {"sure": True}}
@@ -37,7 +37,7 @@ async def control(url: str, what: str, method: str) -> str:
 
 
 async def check_rolling(peer: Peer, person: Any, url: str) -> list[str]:
-    """Return what happened."""
+    """Return the events."""
     person.elicit = Sure().elicit
     number = 0
 

@@ -1,5 +1,5 @@
-// The client of tasks in npm `ext-tasks`, on the TypeScript SDK 2.x. MODE is `legacy` or a modern revision. Over HTTP another
-// process goes on with a task that was detached: this script, with a reference as its last word.
+// The client of tasks in npm `ext-tasks`, on the TypeScript SDK 2.x. MODE is `legacy` or a modern revision. Over HTTP, another
+// process resumes a detached task: this script, with a reference as its last argument.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -13,14 +13,14 @@ import { overHttp } from './checks.mjs';
 import { Person, accept, text } from './features.mjs';
 
 const TASKS = 'io.modelcontextprotocol/tasks';
-/** More sacks than anybody waits for. */
+/** So many sacks that the task does not end during the test. */
 const FORGOTTEN = 1_000_000;
 
 const [mode, strictness, command, ...args] = process.argv.slice(2);
 const [url, reference] = args;
 const person = new Person();
 
-/** The SDK does not read what tasks answer: such requests pass it by, on its own transport. */
+/** The SDK does not read the responses of tasks: such requests are sent directly on its transport. */
 function rawDispatch(transport) {
   const waiting = new Map();
   const take = transport.onmessage;
@@ -57,7 +57,7 @@ const session = createTaskSessionFromClient(client, {
   ...(modern && { rawDispatch: rawDispatch(transport), v2RequestFraming: { protocolVersion, clientInfo, clientCapabilities } }),
 });
 
-/** Calls a tool as a task, where the client has a say in it. */
+/** Calls a tool as a task, in revisions where the client decides that. */
 async function begin(name, args) {
   const execution = await session.callTool(name, args, { task: { preference: 'require' } });
   assert.equal(execution.kind, 'task');
@@ -68,14 +68,14 @@ async function outcome(execution, options) {
   return (await execution.settle(options)).outcome;
 }
 
-/** What the task of a reference comes to. */
+/** The result of the task of a reference. */
 async function resume(reference) {
   const { status, result } = await outcome(await session.resumeTask(reference));
   assert.equal(status, 'completed');
   return text(result);
 }
 
-/** The same, in a process of its own; one that starts its server cannot reach that of another. */
+/** The same in another process; not over stdio, where each process starts its own server. */
 async function resumeElsewhere(reference) {
   if (!overHttp(command)) return resume(reference);
   const script = [fileURLToPath(import.meta.url), mode, strictness, command, url, JSON.stringify(reference)];
@@ -103,7 +103,7 @@ const checks = {
     assert.ok(seen.every(({ suggestedPollIntervalMs }) => suggestedPollIntervalMs === 50));
     if (modern) assert.ok(seen.some(({ statusMessage }) => /^sack \d+/.test(statusMessage)), JSON.stringify(seen));
   },
-  // In 2025-11-25 it asks for the result of a task when that is over, and never hears what the task asks.
+  // In 2025-11-25 it requests the result only after the task has ended, so it never receives the questions of the task.
   ...(modern && {
     'answers what a task asks, one question after the other': async () => {
       person.answers = [accept({ flour: 'rye' }), accept({ loaves: 3 })];
@@ -126,7 +126,7 @@ const checks = {
     if (modern) assert.deepEqual([burnt.result.isError, text(burnt.result)], [true, 'it is burnt']);
     const refused = await outcome(await begin('burn', { protocol: true }));
     assert.equal(refused.status, 'failed');
-    // Nor does it ask in 2025-11-25 what a task came to that has failed: it has the status message.
+    // In 2025-11-25 it does not request the result of a failed task either: it has the status message.
     if (modern) assert.equal(refused.error.code, -32602);
     assert.match(refused.error.message, /nothing to burn/);
   },
@@ -141,7 +141,7 @@ const checks = {
     const execution = await begin('mill', { sacks: 50 });
     let handedOn;
     await execution.handoff((reference) => { handedOn = structuredClone(reference); });
-    // It is let go when this side has stopped to follow it.
+    // The task is released when this side stops following it.
     await execution.result();
     assert.equal(await resumeElsewhere(handedOn), '50 sacks of flour');
   },

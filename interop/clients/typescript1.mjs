@@ -15,7 +15,7 @@ await main(async (name, command, args, person) => {
   const types = await import(`${name}/types.js`);
 
   const Base = await transportClass(name, command);
-  // The client keeps no record of the revision that was agreed on, so it is read from the answer to `initialize`.
+  // The client does not keep the negotiated revision, so it is read from the response to `initialize`.
   class Transport extends Base {
     async start() {
       const deliver = this.onmessage;
@@ -31,7 +31,7 @@ await main(async (name, command, args, person) => {
   const capabilities = { ...(asks && { elicitation: {} }), sampling: {}, roots: {} };
   const login = command === 'login' ? new Login(true) : undefined;
   const { BROWSER, ISSUER } = process.env;
-  // Programs that are started are told nothing but what the SDK knows.
+  // Child processes inherit only the variables that the SDK knows.
   const server = overHttp(command) ? new URL(args[0]) : { command, args, ...(ISSUER && { env: { BROWSER } }) };
   const open = () => new Transport(server, login && { authProvider: login });
   let transport;
@@ -40,7 +40,7 @@ await main(async (name, command, args, person) => {
   client.setRequestHandler(types.CreateMessageRequestSchema, ({ params }) => sample(params));
   client.setRequestHandler(types.ListRootsRequestSchema, () => roots);
   const connect = () => {
-    // One that was refused cannot be started again.
+    // A rejected transport cannot be restarted.
     transport = open();
     return client.connect(transport);
   };

@@ -23,7 +23,7 @@ await main(async (mode, command, args, person) => {
   const login = command === 'login' ? Object.assign(new Login(mode !== 'legacy'), { finish: (parameters) => parameters }) : undefined;
   let transport;
   const connect = () => {
-    // One that was refused cannot be started again.
+    // A rejected transport cannot be restarted.
     transport = overHttp(command)
       ? new Http(new URL(args[0]), login && { authProvider: login })
       : new StdioClientTransport({ command, args });
@@ -51,7 +51,7 @@ await main(async (mode, command, args, person) => {
     resources: async () => (await client.listResources()).resources,
     templates: async () => (await client.listResourceTemplates()).resourceTemplates,
     read: (uri) => client.readResource({ uri }),
-    // The client gives its user the modern code, whatever the server says.
+    // The client reports the modern code, whichever code the server sends.
     notFound: -32602,
     complete: async (ref, argument) => (await client.complete({ ref, argument })).completion,
     watch: async (uri, updated) => {

@@ -1,4 +1,4 @@
-"""A server of FastMCP whose tools become tasks, as those of `interop-server` in `tasks.rs`. The arguments are none, or `http PORT`."""
+"""A server of FastMCP whose tools become tasks, like those of `interop-server` in `tasks.rs`. The arguments are none, or `http PORT`."""
 
 import asyncio
 import sys

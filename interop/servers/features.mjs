@@ -1,4 +1,4 @@
-// The prompts, resources and answers of the TypeScript servers, as plain data, the same as those of `interop-server`.
+// The prompts, resources and answers of the TypeScript servers as plain data, equal to those of `interop-server`.
 
 export const LANGUAGES = ['go', 'python', 'rust'];
 export const TOPICS = ['tea', 'teak', 'tulip'];
@@ -13,7 +13,7 @@ export const review = ({ code, language }) => ({
   messages: [{ role: 'user', content: { type: 'text', text: `Review this ${language ?? 'unknown'} code: ${code}` } }],
 });
 
-/** The greeting changes when it is touched. */
+/** The tool `touch` changes the greeting. */
 export class Memos {
   greeting = 'hello';
 

@@ -1,4 +1,4 @@
-"""The shared half of both Python servers: the tools, prompts and resources of `interop-server` that ask nothing."""
+"""The shared part of both Python servers: the features of `interop-server` that do not ask the client."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ class Sure(BaseModel):
 
 
 def offer(server: Any, Context: type, Failure: type[Exception]) -> None:
-    """Adds it to a server. `Context` and `Failure` are what its SDK calls the context of a request and the error of a tool."""
+    """Add them to a server. `Context` and `Failure` are the SDK's types for the context of a request and the error of a tool."""
 
     @server.tool()
     def add(a: float, b: float) -> float:
@@ -62,6 +62,6 @@ def offer(server: Any, Context: type, Failure: type[Exception]) -> None:
 
 
 def possible(of_prompt: bool, typed: str) -> list[str]:
-    """What an argument can be, of a prompt or of a template."""
+    """Return the completions of an argument of a prompt or a template."""
     known = LANGUAGES if of_prompt else TOPICS
     return [value for value in known if value.startswith(typed)]

@@ -1,12 +1,12 @@
-// HTTP by hand for servers of the TypeScript SDK 1.x: a transport for each session.
+// HTTP for servers of the TypeScript SDK 1.x, which has no HTTP server: one transport for each session.
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 
 import { SCOPES, metadataOf, serveProtected, verifierOf } from './protection.mjs';
 
 /**
- * Serves on the port of this machine. `transport` is `http`, `protected` by tokens of `issuer` for `url`, or `sse` for that of
- * 2024-11-05; `offer` makes a server.
+ * Serves on a local port. `transport` is `http`, `protected` (by tokens of `issuer` for `url`), or `sse` (the transport of
+ * 2024-11-05); `offer` creates a server.
  */
 export async function serve(name, transport, [port, url, issuer], offer) {
   if (transport === 'protected') return protect(name, port, url, issuer, await streamable(name, offer));
@@ -20,7 +20,7 @@ export async function serve(name, transport, [port, url, issuer], offer) {
   server.listen(Number(port), '127.0.0.1');
 }
 
-/** Without an issuer the server is one itself, by the router and the demonstration of the SDK. */
+/** Without an issuer, the server is its own issuer, with the router and the demo provider of the SDK. */
 async function protect(name, port, url, issuer, answer) {
   const router = await import(`${name}/server/auth/router.js`);
   const { requireBearerAuth } = await import(`${name}/server/auth/middleware/bearerAuth.js`);
@@ -62,7 +62,7 @@ async function streamable(name, offer) {
   };
 }
 
-/** Streams at `/sse`, and messages at `/messages`. */
+/** Serves streams at `/sse` and messages at `/messages`. */
 async function sse(name, offer) {
   const { SSEServerTransport } = await import(`${name}/server/sse.js`);
   const sessions = new Map();

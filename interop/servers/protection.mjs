@@ -1,12 +1,12 @@
-// Protection of the TypeScript servers, by the middleware of their SDKs: tokens are those of an issuer, and one tool needs a scope
-// of its own.
+// Protection of the TypeScript servers with the middleware of their SDKs: tokens come from an issuer, and one tool needs another
+// scope.
 import express from 'express';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 
 export const SCOPES = ['mcp:basic', 'mcp:write'];
 const needed = (body) => (body?.method === 'tools/call' && body.params.name === 'touch' ? SCOPES : ['mcp:basic']);
 
-/** Verifies tokens of the issuer for the URL; `refusal` makes what the SDK wants to be thrown. */
+/** Verifies tokens of the issuer for the URL; `refusal` creates the error that the SDK expects. */
 export function verifierOf(issuer, url, refusal) {
   const keys = createRemoteJWKSet(new URL(`${issuer}/jwks`));
   return {
@@ -20,12 +20,12 @@ export function verifierOf(issuer, url, refusal) {
   };
 }
 
-/** What the issuer says of itself. */
+/** The metadata of the issuer. */
 export async function metadataOf(issuer) {
   return (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json();
 }
 
-/** Serves at `/mcp` what `guard` lets in, whom it tells the scopes that are needed. `router` has all that everybody may see. */
+/** Serves requests that `guard` permits at `/mcp`; it is given the needed scopes. `router` serves the public pages. */
 export function serveProtected(port, router, guard, answer) {
   const app = express();
   app.use(router);

@@ -1,4 +1,4 @@
-"""Protection of the Python servers, by their SDKs: tokens are those of an issuer."""
+"""Protection of the Python servers with their SDKs: tokens come from an issuer."""
 
 import asyncio
 from typing import Any
@@ -33,7 +33,7 @@ class Verifier:
 
 
 def protection(url: str, issuer: str) -> dict[str, Any]:
-    """What a server is made with."""
+    """Return the arguments for creating a server."""
     settings = {
         "issuer_url": issuer,
         "resource_server_url": url,

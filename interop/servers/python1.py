@@ -1,4 +1,4 @@
-"""A server of the Python SDK 1.x, with what `interop-server` offers. The arguments are none, `streamable-http PORT`,
+"""A server of the Python SDK 1.x, with the features of `interop-server`. The arguments are none, `streamable-http PORT`,
 `sse PORT` or `protected PORT URL ISSUER`."""
 
 import sys

@@ -1,4 +1,4 @@
-"""A server of the Python SDK 2.x, with what `interop-server` offers. It serves both eras. The arguments are none, `streamable-http PORT`,
+"""A server of the Python SDK 2.x, with the features of `interop-server`. It serves both eras. The arguments are none, `streamable-http PORT`,
 `sse PORT` or `protected PORT URL ISSUER`."""
 
 import sys

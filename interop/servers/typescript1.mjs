@@ -1,4 +1,4 @@
-// A server of the TypeScript SDK 1.x, with what `interop-server` offers. The first argument names the package; `http PORT`,
+// A server of the TypeScript SDK 1.x, with the features of `interop-server`. The first argument names the package; `http PORT`,
 // `sse PORT` or `protected PORT URL [ISSUER]` after it are the other transports.
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -56,7 +56,7 @@ function offer() {
       call: async ({ question }, _meta, { related }) =>
         features.thought(await server.createMessage(features.question(question), related)),
     },
-    // What is not related to the call goes by the stream of the session, where there are several.
+    // Messages that are not related to the call are sent on the stream of the session, if there are several.
     where: { inputSchema: object({}), call: async () => features.places(await server.listRoots()) },
     ...(typed && {
       delete: {
@@ -121,7 +121,7 @@ function offer() {
   server.setRequestHandler(types.ReadResourceRequestSchema, ({ params: { uri } }) => {
     const [, topic, page] = /^memo:\/\/pages\/([^/]+)\/([^/]+)$/.exec(uri) ?? [];
     const memo = topic ? memos.page(uri, decodeURIComponent(topic), page) : memos.read(uri);
-    if (!memo) throw notThere(-32002, 'there is no such memo');
+    if (!memo) throw notThere(-32002, 'memo not found');
     return { contents: [memo] };
   });
   server.setRequestHandler(types.SubscribeRequestSchema, () => ({}));

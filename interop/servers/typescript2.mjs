@@ -1,4 +1,4 @@
-// A server of the TypeScript SDK 2.x, with what `interop-server` offers. It serves both eras; over HTTP, after `http PORT` or
+// A server of the TypeScript SDK 2.x, with the features of `interop-server`. It serves both eras; over HTTP, after `http PORT` or
 // `protected PORT URL ISSUER`, the legacy one without sessions.
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,7 +28,7 @@ const numeric = (value) => ({ content: [{ type: 'text', text: String(value) }], 
 
 let grown = false;
 
-/** Over HTTP there is a server for each request, and only `notify` reaches those who listen. */
+/** Over HTTP each request has its own server, and only `notify` reaches subscribers. */
 function offer(notify) {
   const capabilities = { tools: {}, logging: {}, resources: { subscribe: true } };
   const server = new McpServer({ name: 'interop-typescript2', version: '1.0.0' }, { capabilities });

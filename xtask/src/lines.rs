@@ -27,13 +27,13 @@ pub(crate) fn run(of: Option<&str>) -> Outcome {
     let root = of.map_or_else(root, PathBuf::from);
     let mut total = Count::default();
     for folder in entries(&root.join("crates"))? {
-        let rooms = rooms(&folder.join("src"))?;
+        let modules = modules(&folder.join("src"))?;
         let mut all = Count::default();
-        rooms.values().for_each(|room| all.add(*room));
+        modules.values().for_each(|module| all.add(*module));
         total.add(all);
         println!("{}", row(&name_of(&folder), all));
-        for (name, room) in rooms {
-            println!("{}", row(&format!("  {name}"), room));
+        for (name, module) in modules {
+            println!("{}", row(&format!("  {name}"), module));
         }
     }
     println!("{}", row("all crates", total));
@@ -48,8 +48,8 @@ fn row(name: &str, count: Count) -> String {
 }
 
 /// The counts of a crate by module: one for each folder in `src/`, and one for the files next to the folders.
-fn rooms(src: &Path) -> Outcome<BTreeMap<String, Count>> {
-    let mut rooms: BTreeMap<String, Count> = BTreeMap::new();
+fn modules(src: &Path) -> Outcome<BTreeMap<String, Count>> {
+    let mut modules: BTreeMap<String, Count> = BTreeMap::new();
     let mut open = entries(src)?;
     let mut tests = Vec::new();
     let mut files = Vec::new();
@@ -69,15 +69,15 @@ fn rooms(src: &Path) -> Outcome<BTreeMap<String, Count>> {
         }
         let below = path.strip_prefix(src).unwrap_or(&path);
         let is_in_folder = below.components().count() > 1;
-        let room = below.components().next().filter(|_| is_in_folder);
-        let room = room.map_or_else(|| "(files)".into(), |it| it.as_os_str().to_string_lossy());
+        let module = below.components().next().filter(|_| is_in_folder);
+        let module = module.map_or_else(|| "(files)".into(), |it| it.as_os_str().to_string_lossy());
         let lines = lines_of_code(&text);
-        rooms
-            .entry(room.into_owned())
+        modules
+            .entry(module.into_owned())
             .or_default()
             .add(Count { files: 1, lines });
     }
-    Ok(rooms)
+    Ok(modules)
 }
 
 fn entries(folder: &Path) -> Outcome<Vec<PathBuf>> {
@@ -103,8 +103,8 @@ fn is_test_file(path: &Path) -> bool {
 fn modules_of_tests(path: &Path, text: &str) -> Vec<PathBuf> {
     let stem = path.file_stem().unwrap_or_default();
     let directory = path.parent().unwrap_or(path);
-    let is_room = stem == "mod" || stem == "lib";
-    let directory = if is_room {
+    let is_module_root = stem == "mod" || stem == "lib";
+    let directory = if is_module_root {
         directory.to_owned()
     } else {
         directory.join(stem)
@@ -156,18 +156,18 @@ mod tests {
 
     #[test]
     fn blank_lines_comments_and_tests_do_not_count() {
-        let text = "//! A room.\n\nuse a::b; // why\n/* long\n   comment */\n#[derive(Debug)]\nstruct C;\n\n#[cfg(test)]\nmod tests {\n    fn d() {}\n}\nfn e() {}\n";
+        let text = "//! A module.\n\nuse a::b; // why\n/* long\n   comment */\n#[derive(Debug)]\nstruct C;\n\n#[cfg(test)]\nmod tests {\n    fn d() {}\n}\nfn e() {}\n";
         assert_eq!(lines_of_code(text), 4);
     }
 
     #[test]
     fn test_modules_next_to_their_file_are_found() {
         let text = "#[cfg(test)]\nmod proof;\nmod code;\n";
-        let found = modules_of_tests(Path::new("src/room/mod.rs"), text);
-        assert_eq!(found, [Path::new("src/room/proof")]);
+        let found = modules_of_tests(Path::new("src/module/mod.rs"), text);
+        assert_eq!(found, [Path::new("src/module/proof")]);
         assert!(is_of(
-            Path::new("src/room/proof.rs"),
-            Path::new("src/room/proof")
+            Path::new("src/module/proof.rs"),
+            Path::new("src/module/proof")
         ));
         assert!(
             is_test_file(Path::new("src/a_tests.rs"))

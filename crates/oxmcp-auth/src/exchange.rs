@@ -78,7 +78,7 @@ fn credentials(scheme: &str, sent: &Secret) -> Result<HeaderValue> {
     let value = Secret::new(format!("{scheme} {}", sent.expose()));
     let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {
         AuthError::configuration(format!(
-            "invalid {scheme} credentials: too long for a header, or not allowed in one"
+            "invalid {scheme} credentials: too long, or not valid in a header"
         ))
     })?;
     value.set_sensitive(true);

@@ -164,7 +164,7 @@ mod tests {
             "One.\n\nTwo."
         );
         assert_eq!(lines(&["\n * One.\n * Two.\n "]), "One.\nTwo.");
-        assert_eq!(lines(&[" #[1] is no heading"]), "#[1] is no heading");
+        assert_eq!(lines(&[" #[1] is not a heading"]), "#[1] is not a heading");
         assert_eq!(
             lines(&[
                 " ```sh",

@@ -22,7 +22,7 @@ impl From<serde_json::Error> for EncodeError {
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot serialize the message to JSON: {}", self.0)
+        write!(f, "could not serialize the message to JSON: {}", self.0)
     }
 }
 

@@ -30,6 +30,11 @@ mod comparison {}
 #[doc = include_str!("../../oxmcp/guide/deployment.md")]
 mod deployment {}
 
+/// The code in the guide errors.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/errors.md")]
+mod errors {}
+
 /// The code in the guide for-coding-agents.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/for-coding-agents.md")]

@@ -11,6 +11,7 @@
 //! | [`authorization`] | protected servers, and clients that log in |
 //! | [`tasks`] | calls that outlive their response |
 //! | [`many_nodes`] | several processes that share sessions, streams and tasks |
+//! | [`errors`] | each error text, with its cause and what to do |
 //! | [`tolerated`] | what oxmcp accepts from peers that do not follow the specification to the letter, and strict mode |
 //! | [`migrating`] | from rmcp, and from the SDKs for Go, Python and TypeScript |
 //! | [`comparison`] | oxmcp and other SDKs |
@@ -30,6 +31,9 @@ pub mod comparison {}
 
 #[doc = include_str!("deployment.md")]
 pub mod deployment {}
+
+#[doc = include_str!("errors.md")]
+pub mod errors {}
 
 #[doc = include_str!("for-coding-agents.md")]
 pub mod for_coding_agents {}

@@ -17,7 +17,7 @@ use oxmcp::{
 };
 use serde_json::Value;
 
-/// The redirect URI, to which the answers to authorization requests are sent. No server listens there.
+/// The redirect URI, which receives the responses to authorization requests. No server listens there.
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 /// The URL by which the suite knows the client's metadata. No such document exists.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -30,7 +30,7 @@ pub(crate) async fn of(
 ) -> Result<Login, Box<dyn Error>> {
     let text = |name: &str| {
         let value = context.get(name).and_then(Value::as_str);
-        value.ok_or_else(|| format!("the context has no {name}"))
+        value.ok_or_else(|| format!("missing {name} in the context"))
     };
     let login = match scenario {
         "auth/client-credentials-jwt" => {
@@ -79,20 +79,24 @@ fn confidential<'a>(
     Ok(Client::new(text("client_id")?)?.with_secret(text("client_secret")?))
 }
 
-/// The issuer of the authorization server at `url`. No context names it, so a login that sends no secret finds it out.
+/// The issuer of the authorization server at `url`. It is not in the context, so a login without a secret discovers it.
 async fn issuer_at(url: &str) -> Result<String, Box<dyn Error>> {
     let issuer = Arc::new(OnceLock::new());
     let told = Arc::clone(&issuer);
     let login = Login::assertion(move |request| {
         let _ = told.set(request.issuer);
-        async { Err(oxmcp::Error::internal("only the issuer was wanted")) }
+        async {
+            Err(oxmcp::Error::internal(
+                "login stopped: only the issuer is needed",
+            ))
+        }
     });
     let endpoint = Endpoint::new(url).login(login);
     let connected = oxmcp::Client::new("oxmcp-conformance", "1")
         .connect(endpoint)
         .await;
     drop(connected);
-    Ok(issuer.get().cloned().ok_or("the server names no issuer")?)
+    Ok(issuer.get().cloned().ok_or("the server has no issuer")?)
 }
 
 /// The login of a user who agrees to everything.
@@ -105,6 +109,6 @@ fn agreeing() -> Login {
         let location = location.and_then(|it| it.to_str().ok());
         location
             .map(str::to_owned)
-            .ok_or_else(|| oxmcp::Error::internal("nobody is redirected"))
+            .ok_or_else(|| oxmcp::Error::internal("login failed: no redirect in the response"))
     })
 }

@@ -18,8 +18,7 @@ use oxmcp::{Accept, Client, Revision, http::Endpoint, protocol::ElicitFormParams
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// The time limit: less than the 30 seconds after which the suite ends the shell in which it started this program, and nothing
-/// else.
+/// The time limit: less than the 30 seconds after which the suite ends the shell, and not this program in it.
 const LIMIT: Duration = Duration::from_secs(25);
 
 #[tokio::main]
@@ -27,7 +26,7 @@ async fn main() -> ExitCode {
     let failure = match timeout(LIMIT, run()).await {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("it took longer than {} s", LIMIT.as_secs()),
+        Err(_) => format!("scenario timed out after {} s", LIMIT.as_secs()),
     };
     eprintln!("conformance-client: {failure}");
     ExitCode::FAILURE

@@ -24,7 +24,7 @@ pub(crate) async fn run(scenario: &str, session: &ClientSession, context: &Value
         "http-invalid-tool-headers" => call_what_is_listed(session).await,
         "json-schema-2020-12-preservation" => send_back_schema(session).await,
         _ if scenario.starts_with("auth/") => call(session, "test-tool", json!({})).await,
-        _ => Err(format!("there is nothing to do for the scenario {scenario}").into()),
+        _ => Err(format!("unknown scenario `{scenario}`").into()),
     }
 }
 

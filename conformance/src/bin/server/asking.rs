@@ -30,7 +30,7 @@ pub(crate) fn offer(server: Server) -> Server {
 
 #[derive(Deserialize, JsonSchema)]
 struct Ask {
-    /// What the model is asked
+    /// The question to the model
     prompt: String,
 }
 
@@ -41,7 +41,7 @@ async fn ask_model(cx: RequestContext, Ask { prompt }: Ask) -> Result<String> {
 
 #[derive(Deserialize, JsonSchema)]
 struct Message {
-    /// What the user is told
+    /// The message for the user
     message: String,
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn offer(server: Server) -> Server {
     ])
 }
 
-/// What stands in the form at first is what `default()` says.
+/// The initial values of the form are those of `default()`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Profile {

@@ -7,9 +7,9 @@ use serde_json::{Value, json, value::RawValue};
 #[rustfmt::skip]
 pub(crate) fn offer(server: Server) -> Server {
     server.tools([
-        Tool::dynamic("json_schema_2020_12_tool", "Take somebody to get in touch with", contact(), show)
+        Tool::dynamic("json_schema_2020_12_tool", "Takes a person to contact", contact(), show)
             .exact_schema(),
-        Tool::new("test_header_mirroring", "Take a value that stands in a header, too", echo)
+        Tool::new("test_header_mirroring", "Takes a value that a header mirrors", echo)
             .input(|s| s.property("value", |p| p.schema(json!({"x-mcp-header": "Value"})))),
     ])
 }

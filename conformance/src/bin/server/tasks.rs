@@ -14,7 +14,7 @@ pub(crate) fn offer(server: Server) -> Server {
     use TaskPolicy::{Always, Required};
 
     server.extension(Tasks::in_memory().extension()).tools([
-        Tool::new("greet", "Greet somebody, at once", greet),
+        Tool::new("greet", "Greets the user at once", greet),
         Tool::new("slow_compute", "Take some seconds", slow_compute).task(Always),
         Tool::new("failing_job", "Fail after a second", failing_job).task(Required),
         Tool::new("protocol_error_job", "Fail with an error of the protocol", protocol_error_job).task(Always),
@@ -26,7 +26,7 @@ pub(crate) fn offer(server: Server) -> Server {
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
-    /// Who is greeted
+    /// The person to greet
     name: String,
 }
 
@@ -38,7 +38,7 @@ async fn greet(Name { name }: Name) -> String {
 struct Work {
     /// How long it takes
     seconds: f64,
-    /// What it is called
+    /// The label of the work
     #[serde(default)]
     label: String,
 }
@@ -61,7 +61,7 @@ async fn protocol_error_job() -> Result<String> {
 
 #[derive(Deserialize, JsonSchema)]
 struct File {
-    /// What is deleted
+    /// The file to delete
     filename: String,
 }
 

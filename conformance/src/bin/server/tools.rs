@@ -79,17 +79,17 @@ async fn log(cx: RequestContext) -> &'static str {
     cx.log(LoggingLevel::Info, "Tool processing data").await;
     sleep(PAUSE).await;
     cx.log(LoggingLevel::Info, "Tool execution completed").await;
-    "Three messages were logged, if you wanted to hear them."
+    "Three messages were logged, if the client asked for them."
 }
 
 /// A modern client receives log messages only if it asks for them.
 async fn log_once(cx: RequestContext) -> &'static str {
     cx.log(
         LoggingLevel::Error,
-        "Nobody but who asked for it hears this",
+        "Only a client that asked for logs receives this",
     )
     .await;
-    "A message was logged, if you wanted to hear it."
+    "A message was logged, if the client asked for it."
 }
 
 async fn progress(cx: RequestContext) -> &'static str {

@@ -161,7 +161,7 @@ impl Tokens {
 /// A header value that `Debug` does not show.
 pub(super) fn sensitive(value: &str) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(value)
-        .map_err(|_| AuthError::malformed("token has characters that a header cannot hold"))?;
+        .map_err(|_| AuthError::malformed("token is not valid in a header"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -93,7 +93,7 @@ fn read_mending<T: DeserializeOwned>(
 ) -> Option<T> {
     let mut members = members(json)?;
     let mut mended: Vec<Tolerated> = Vec::new();
-    // The values that are still to be tried for the member that was mended last.
+    // The values that are still to be tried for the member that was repaired last.
     let mut untried: (Option<usize>, Vec<(Value, &'static str)>) = (None, Vec::new());
     for _ in 0..MAX_MENDED {
         let reading = Cell::new(None);
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Members {
                 let (mut members, mut names) = (Vec::new(), BTreeSet::new());
                 while let Some((name, value)) = map.next_entry::<String, Value>()? {
                     if !names.insert(name.clone()) {
-                        return Err(A::Error::custom("duplicate member"));
+                        return Err(A::Error::custom("duplicate key"));
                     }
                     members.push((name, value));
                 }
@@ -182,7 +182,7 @@ impl<'de> Deserialize<'de> for Members {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Members, A::Error> {
                 match list.next_element::<serde::de::IgnoredAny>()? {
                     None => Ok(Members(Vec::new())),
-                    Some(_) => Err(A::Error::custom("a list")),
+                    Some(_) => Err(A::Error::custom("expected an object, got an array")),
                 }
             }
         }
@@ -208,7 +208,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<Stri
         return Ok(None);
     };
     if list.len() > MAX_LIST {
-        return Err(D::Error::custom("list is too long"));
+        return Err(D::Error::custom("an array is too long"));
     }
     let strings = list.into_iter().filter_map(|it| match it {
         Value::String(text) => Some(text),

@@ -115,7 +115,9 @@ impl Refusal {
                 error.message().to_owned()
             }
             Reason::Nonce(_) => "DPoP proof needs the nonce of the header `DPoP-Nonce`".to_owned(),
-            Reason::Scopes(_) => "access token lacks scopes for this operation".to_owned(),
+            Reason::Scopes(needed) => format!(
+                "insufficient scope: this needs {needed}; use an access token that grants it"
+            ),
             Reason::Unavailable(_) => {
                 "access tokens cannot be verified right now; try again later".to_owned()
             }

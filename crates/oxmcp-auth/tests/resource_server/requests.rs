@@ -171,7 +171,8 @@ fn challenges_tell_the_client_how_to_proceed() {
     let missing = format!("Bearer {prm}, scope=\"mcp:read\"");
     assert_eq!(answer(&server(), &Refusal::missing()), (401, vec![missing]));
     let needed = Refusal::insufficient_scope(ScopeSet::parse("mcp:read files:write"));
-    let sentence = "access token lacks scopes for this operation";
+    let sentence =
+        "insufficient scope: this needs mcp:read files:write; use an access token that grants it";
     let forbidden = format!(
         "Bearer error=\"insufficient_scope\", error_description=\"{sentence}\", {prm}, scope=\"mcp:read files:write\""
     );

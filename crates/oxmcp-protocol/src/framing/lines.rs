@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn fully_consumed_short_read_drains_the_stream() {
         let mut lines = Lines::new(1 << 20);
-        assert!(!lines.is_drained(), "nobody has asked the stream");
+        assert!(!lines.is_drained(), "the stream has not been polled");
         lines.read_buffer().extend_from_slice(b"{}\n[]\n{\"half");
         assert!(lines.next().is_some() && !lines.is_drained());
         assert!(lines.next().is_some() && !lines.is_drained());

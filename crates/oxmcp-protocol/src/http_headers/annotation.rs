@@ -165,7 +165,7 @@ impl Search {
             return Ok(());
         };
         if annotations.next().is_some() {
-            return Err(self.wrong("duplicate keyword"));
+            return Err(self.wrong("duplicate key"));
         }
         let name = annotation
             .as_str()
@@ -174,7 +174,7 @@ impl Search {
         self.check_type(schema)?;
         let Some(path) = self.path.as_deref().filter(|path| !path.is_empty()) else {
             return Err(
-                self.wrong("only allowed in a property that is reached through `properties`")
+                self.wrong("only allowed in properties that are reached through `properties`")
             );
         };
         let Some(bytes_left) = self.bytes_left.checked_sub(size(path, &name)) else {

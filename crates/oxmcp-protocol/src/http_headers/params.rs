@@ -83,13 +83,13 @@ impl Param {
                 return Ok(Scalar::Absent);
             };
             if members.next().is_some() {
-                return Err(self.mismatch("is duplicated in the body"));
+                return Err(self.mismatch("duplicate key in the body"));
             }
             value = found;
         }
         match Scalar::of(value) {
             Scalar::Unsafe => Err(self.mismatch(
-                "is an integer beyond 2^53-1, which a header cannot mirror; send it as a string if the tool accepts one",
+                "integers beyond 2^53-1 cannot be sent in a header; send a string if the tool accepts one",
             )),
             scalar => Ok(scalar),
         }
@@ -97,10 +97,7 @@ impl Param {
 
     pub(super) fn mismatch(&self, what: &str) -> Mismatch {
         let path = self.path.join("/");
-        Mismatch(format!(
-            "Header mismatch: the argument /{path}, mirrored by {}, {what}",
-            self.header
-        ))
+        Mismatch(format!("Header mismatch: argument /{path}: {what}"))
     }
 }
 
@@ -180,25 +177,28 @@ impl ParamHeaders {
 impl Param {
     fn check(&self, arguments: Text<'_>, given: ReceivedHeader<'_>) -> Result<(), Mismatch> {
         let scalar = self.of(arguments)?;
+        let header = &self.header;
         let value = match (given, &scalar) {
             (ReceivedHeader::Several, _) => {
-                return Err(self.mismatch("has a duplicate header"));
+                return Err(self.mismatch(&format!("duplicate header `{header}`")));
             }
             // An argument of any other type violates the schema, and the validation of the arguments reports it.
             (ReceivedHeader::Nothing, Scalar::Absent | Scalar::Other) => return Ok(()),
             (ReceivedHeader::Nothing, _) => {
-                return Err(self.mismatch("is missing from the headers"));
+                return Err(self.mismatch(&format!("missing header `{header}`")));
             }
             (ReceivedHeader::Value(_), Scalar::Absent | Scalar::Other) => {
-                return Err(self.mismatch("is in the headers but not in the body"));
+                return Err(self.mismatch(&format!("the body has no value for header `{header}`")));
             }
             (ReceivedHeader::Value(value), _) => value,
         };
-        let text =
-            decode(value).map_err(|why| self.mismatch(&format!("has an invalid header: {why}")))?;
+        let text = decode(value)
+            .map_err(|why| self.mismatch(&format!("invalid header `{header}`: {why}")))?;
         if scalar.is(&text) {
             return Ok(());
         }
-        Err(self.mismatch("differs between the headers and the body"))
+        Err(self.mismatch(&format!(
+            "`{header}` is {text:?}, but the body has another value"
+        )))
     }
 }

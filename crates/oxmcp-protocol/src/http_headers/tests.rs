@@ -277,7 +277,7 @@ fn wrong_annotations_are_named() {
     let both =
         r#"{"properties":{"a":{"type":"string","x-mcp-header":"A","x\u002dmcp-header":"B"}}}"#;
     let error = ParamHeaders::of(Text::checked(both), 1 << 20).unwrap_err();
-    assert!(error.contains("duplicate keyword"), "{error}");
+    assert!(error.contains("duplicate key"), "{error}");
     let inner = |name: &str| json!({"type": "string", "x-mcp-header": name});
     let same = json!({"properties": {"a": inner("A"), "b": inner("a")}});
     refused(&same, "duplicate header", "/properties/b");

@@ -157,7 +157,7 @@ impl Malformed {
 
     #[cold]
     fn twice(key: Text<'_>, text: &str) -> Self {
-        Self::invalid(None, format!("duplicate member {}", key.get())).of(text)
+        Self::invalid(None, format!("duplicate key {}", key.get())).of(text)
     }
 
     /// Adds the id of the request that the text seems to answer, so that the pending call can fail.

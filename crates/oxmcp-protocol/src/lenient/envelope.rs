@@ -160,7 +160,7 @@ pub fn mend_message(bytes: &[u8]) -> Option<(Vec<u8>, Vec<Tolerated>)> {
     }
     let Mended { mut out, tolerated } = mended;
     out.push(b'}');
-    // An id that is none, for example, cannot be mended.
+    // For example, an invalid ID cannot be repaired.
     let mut params = Text::EMPTY;
     let is_strict = Envelope::parse(&out, &mut params).is_ok();
     (is_strict && !tolerated.is_empty()).then_some((out, tolerated))

@@ -37,7 +37,7 @@ impl Error {
     pub(super) fn twice(name: &str) -> Self {
         Self {
             is_final: true,
-            ..Self::new(format_args!("duplicate field `{name}`"))
+            ..Self::new(format_args!("duplicate key `{name}`"))
         }
     }
 }

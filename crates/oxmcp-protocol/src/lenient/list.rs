@@ -23,7 +23,7 @@ pub(crate) fn optional_list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         type Value = Option<Vec<T>>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list")
+            f.write_str("an array")
         }
 
         fn visit_none<E>(self) -> Result<Self::Value, E> {
@@ -84,7 +84,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entry<T> {
                 T::deserialize(deserializer).map(|entry| Entry(Some(entry)))
             }
 
-            /// A lenient deserializer offers the entry again after each failure, repaired, until it is read or given up.
+            /// A lenient deserializer offers the entry again after each failure, repaired, until it is read or left out.
             fn visit_seq<A: SeqAccess<'de>>(self, mut attempts: A) -> Result<Entry<T>, A::Error> {
                 loop {
                     if let Ok(entry) = attempts.next_element() {

@@ -44,7 +44,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<Reading<T>, serde_json::E
         match T::deserialize(Lenient::new(&state, text)) {
             Ok(value) if state.is_final.get() => {
                 drop(value);
-                return Err(invalid(&"duplicate member"));
+                return Err(invalid(&"duplicate key"));
             }
             Ok(value) => {
                 attempts.succeeded();

@@ -164,7 +164,7 @@ impl<'a> RequestParams<'a> {
     /// [`ErrorCode::INVALID_PARAMS`], if `_meta` is neither an object nor null, or a member whose value is kept here occurs twice.
     pub fn check(&self) -> Result<(), ErrorObject> {
         if let Some(twice) = self.twice.or(self.meta.twice) {
-            let message = format!("duplicate member {}", twice.get());
+            let message = format!("duplicate key {}", twice.get());
             return Err(ErrorObject::invalid_params(message));
         }
         match self.meta.raw {

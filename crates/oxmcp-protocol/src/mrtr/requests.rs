@@ -152,13 +152,13 @@ impl<'a> RawInputRequired<'a> {
     pub fn read(result: &'a str) -> Result<Self, String> {
         let asked: Self = serde_json::from_str(result).map_err(|error| error.to_string())?;
         if asked.input_requests.is_none() && asked.request_state.is_none() {
-            return Err("it has neither inputRequests nor requestState".into());
+            return Err("it has neither `inputRequests` nor `requestState`".into());
         }
         if asked
             .request_state
             .is_some_and(|state| !state.get().starts_with('"'))
         {
-            return Err("requestState must be a string".into());
+            return Err("`requestState` must be a string".into());
         }
         Ok(asked)
     }

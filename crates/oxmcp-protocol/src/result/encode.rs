@@ -345,7 +345,7 @@ mod tests {
         let mut payload = TaskPayload::from(serde_json::value::to_raw_value(&3).unwrap());
         let mut out = b"before".to_vec();
         let error = encode_result(&mut out, &mut payload, MODERN, Some("{}")).unwrap_err();
-        assert!(error.to_string().contains("no object"));
+        assert!(error.to_string().contains("expected an object"));
         assert_eq!(out, b"before");
     }
 

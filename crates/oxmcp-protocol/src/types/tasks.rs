@@ -61,7 +61,7 @@ pub struct Task {
     pub created_at: String,
     /// The time of the last change, in ISO 8601.
     pub last_updated_at: String,
-    /// How long the task is kept after its creation, in milliseconds. `None` means for ever.
+    /// How long the task is kept after its creation, in milliseconds. `None` means forever.
     pub ttl: Option<u64>,
     /// The suggested interval between polls, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -44,7 +44,7 @@ impl ResourceTemplate {
                 return Err(TemplateError::new(message));
             }
             Err(error) => {
-                let message = format!("cannot serialize the values of the variables: {error}");
+                let message = format!("could not serialize the values of the variables: {error}");
                 return Err(TemplateError::from_json(message, error));
             }
         };

@@ -33,7 +33,7 @@ async fn watching(node: &Server) -> ScriptedPeer {
 }
 
 /// The next notification: a resource URI, or a method.
-async fn told(peer: &mut ScriptedPeer) -> String {
+async fn notified(peer: &mut ScriptedPeer) -> String {
     let message = timeout(PATIENCE, peer.receive()).await;
     let message: Value = message.expect("nothing comes").unwrap();
     let uri = message["params"]["uri"].as_str();
@@ -63,9 +63,12 @@ async fn change_reaches_other_nodes_and_gap_reports_everything() {
     until_subscribed(&redis, 2).await;
     let mut peer = watching(&other).await;
     one.resource_updated(WATCHED);
-    assert_eq!(told(&mut peer).await, WATCHED);
+    assert_eq!(notified(&mut peer).await, WATCHED);
     one.remove_tools(["nap"]);
-    assert_eq!(told(&mut peer).await, "notifications/tools/list_changed");
+    assert_eq!(
+        notified(&mut peer).await,
+        "notifications/tools/list_changed"
+    );
     let killed: usize = redis.says(&["CLIENT", "KILL", "TYPE", "pubsub"]).unwrap();
     assert!(killed >= 2);
     // The other node does not receive this message. After reconnecting, it reports what it may have missed.
@@ -76,9 +79,9 @@ async fn change_reaches_other_nodes_and_gap_reports_everything() {
         WATCHED,
     ];
     for expected in all {
-        assert_eq!(told(&mut peer).await, expected);
+        assert_eq!(notified(&mut peer).await, expected);
     }
     until_subscribed(&redis, 2).await;
     one.resource_updated(WATCHED);
-    assert_eq!(told(&mut peer).await, WATCHED);
+    assert_eq!(notified(&mut peer).await, WATCHED);
 }

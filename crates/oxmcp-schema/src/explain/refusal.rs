@@ -78,7 +78,7 @@ fn of_serde(error: &str) -> Option<String> {
         return Some(format!("{} is missing", name(rest)?));
     }
     if let Some(rest) = error.strip_prefix("duplicate field ") {
-        return Some(format!("duplicate member {}; send it once", name(rest)?));
+        return Some(format!("duplicate key {}; send it once", name(rest)?));
     }
     let rest = error
         .strip_prefix("unknown field ")

@@ -17,7 +17,7 @@ fn compile(schema: &Value) -> Validator {
 
 /// The violations of a value.
 #[track_caller]
-fn told(schema: Value, text: String) -> Violations {
+fn violations(schema: Value, text: String) -> Violations {
     let schema = Schema::from_json(schema).unwrap();
     let value = serde_json::value::RawValue::from_string(text).unwrap();
     schema.validate(&value).unwrap_err()
@@ -37,7 +37,7 @@ fn report_of_many_wrong_members_is_bounded() {
     let schema = json!({"additionalProperties": {"additionalProperties": {
         "anyOf": [{"type": "string"}, {"type": "null"}, {"minimum": 7}, {"pattern": "a", "type": "array"}],
     }}});
-    let told = told(schema, below_a_long_name(350_000)).to_string();
+    let told = violations(schema, below_a_long_name(350_000)).to_string();
     assert!(told.len() < 10_000 && told.contains("nnn…"), "{told}");
     let schema = json!({"additionalProperties": {"unevaluatedProperties": {
         "anyOf": [{"type": "string"}, {"type": "null"}],

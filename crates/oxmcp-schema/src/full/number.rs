@@ -57,7 +57,7 @@ fn compare_mixed(integer: i128, float: f64) -> Ordering {
 }
 
 /// A whole float as an integer, if it is in the range of exact conversion.
-#[expect(clippy::cast_possible_truncation, reason = "the range was looked at")]
+#[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
 fn exact(whole: f64) -> Option<i128> {
     (whole.abs() < 1e38).then_some(whole as i128)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use oxmcp_schema::Schema;
 use serde_json::{Value, json, value::to_raw_value};
 
-fn told(schema: &Value, instance: &Value) -> String {
+fn reason(schema: &Value, instance: &Value) -> String {
     let schema = Schema::from_json(schema.clone()).unwrap();
     match schema.validate(&to_raw_value(instance).unwrap()) {
         Ok(()) => "valid".to_owned(),
@@ -18,7 +18,7 @@ fn table(cases: &[(Value, Value)]) -> String {
     let mut text = String::new();
     for (schema, instance) in cases {
         let schema = json!({"type": "object", "properties": {"p": schema}});
-        writeln!(text, "{}", told(&schema, &json!({"p": instance}))).unwrap();
+        writeln!(text, "{}", reason(&schema, &json!({"p": instance}))).unwrap();
     }
     text
 }
@@ -160,10 +160,10 @@ fn member_errors_name_the_member() {
         json!({"unit": "C", "anything": 1, "colour": 5, "size": 1}),
         json!([1]),
     ] {
-        writeln!(text, "{}\n", told(&schema, &instance)).unwrap();
+        writeln!(text, "{}\n", reason(&schema, &instance)).unwrap();
     }
     let closed = json!({"type": "object", "additionalProperties": false});
-    text.push_str(&told(&closed, &json!({"a": 1})));
+    text.push_str(&reason(&closed, &json!({"a": 1})));
     insta::assert_snapshot!(text, @r#"
     /: "unit" is missing (one of "C", "F")
     /: "anything" is missing
@@ -214,7 +214,7 @@ fn errors_name_the_place() {
     let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "items": {
         "type": "object", "properties": {"x": {"type": "integer"}},
     }}}});
-    insta::assert_snapshot!(told(&schema, &json!({"a/b": [{"x": 1}, {"x": "2"}, 3]})), @r#"
+    insta::assert_snapshot!(reason(&schema, &json!({"a/b": [{"x": 1}, {"x": "2"}, 3]})), @r#"
     /a~1b/1/x: expected an integer, got the string "2"
     /a~1b/2: expected an object, got the number 3
     "#);
@@ -253,7 +253,7 @@ fn huge_values_are_abbreviated_in_messages() {
         "additionalProperties": false,
     });
     let long = "ä".repeat(10_000);
-    let text = told(
+    let text = reason(
         &schema,
         &json!({"text": long, &long: 1, "list": (0..1_000).collect::<Vec<_>>()}),
     );
@@ -264,14 +264,14 @@ fn huge_values_are_abbreviated_in_messages() {
     );
 
     let million: Vec<u32> = (0..100_000).collect();
-    let text = told(&schema, &json!({"list": million}));
+    let text = reason(&schema, &json!({"list": million}));
     assert!(
         text.starts_with("/list/0: expected a string, got the number 0\n"),
         "{text}"
     );
     assert_eq!(text.lines().count(), 9, "{text}");
     let either = json!({"anyOf": [{"items": {"type": "string"}}, {"items": {"type": "boolean"}}]});
-    let text = told(&either, &json!(million));
+    let text = reason(&either, &json!(million));
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.starts_with("/: expected"), "{text}");
 }

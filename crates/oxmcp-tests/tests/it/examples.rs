@@ -582,8 +582,8 @@ mod over_http {
 
     #[cfg(feature = "auth")]
     #[test]
-    fn own_tokens_example_authenticates_callers() {
-        insta::assert_snapshot!(prints(("own_tokens_example_authenticates_callers", &[])), @r#"
+    fn own_tokens() {
+        insta::assert_snapshot!(prints(("own_tokens", &[])), @r#"
         /mcp: Some("ann") may delete: true
         /mcp: Some("bob") may delete: false
         /mcp: refused with Some(401)

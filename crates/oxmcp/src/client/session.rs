@@ -345,7 +345,7 @@ pub(crate) struct Negotiated {
 impl SessionState {
     #[expect(
         clippy::too_many_arguments,
-        reason = "it is called once, and a type for them would not make it clearer"
+        reason = "it is called once, and a params type would not make it clearer"
     )]
     pub(crate) fn new(
         client: Client,

@@ -9,6 +9,9 @@ pub(crate) fn plain_decode_error(error: &serde_json::Error) -> String {
     if text.starts_with("data did not match any variant") {
         return "the value matches none of the expected forms".to_owned();
     }
+    if let Some(name) = text.strip_prefix("duplicate field ") {
+        return format!("duplicate key {name}");
+    }
     let Some((found, expected)) = text.split_once(", expected ") else {
         return text.to_owned();
     };

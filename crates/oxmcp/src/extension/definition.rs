@@ -653,7 +653,7 @@ impl Extension {
     fn revisions(&mut self, name: &str, range: &impl RangeBounds<Revision>) -> Vec<Revision> {
         let revisions = Revision::within(range);
         if revisions.is_empty() {
-            self.report(format!("{name} is in an empty range of revisions"));
+            self.report(format!("{name} has an empty range of revisions"));
         }
         revisions
     }

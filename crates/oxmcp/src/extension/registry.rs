@@ -73,7 +73,7 @@ impl Extensions {
         for old in &self.all {
             let id = &old.id;
             if old.id == new.id && new.is_named() {
-                return Some("it was added twice".to_owned());
+                return Some("duplicate extension; add each extension once".to_owned());
             }
             let names = |it: &Extension| it.names().cloned().collect::<Vec<_>>();
             let (old_names, new_names) = (names(old), names(new));

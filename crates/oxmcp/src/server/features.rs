@@ -84,7 +84,7 @@ pub(crate) struct Features {
     /// `None` if the server does not log to clients.
     pub(crate) logging: Option<LogOptions>,
     pub(crate) page_size: usize,
-    /// Whether invalid arguments are refused, even if they could be mended.
+    /// Whether invalid arguments are refused, even if they could be repaired.
     pub(crate) has_strict_arguments: bool,
     /// The cache hint of the `server/discover` response.
     pub(crate) discover_cache: CacheHint,
@@ -417,7 +417,7 @@ impl Features {
         let info = &mut params.client_info;
         let kept = keep_within(limit, &mut params.capabilities, info);
         if !kept.is_all {
-            tracing::debug!(client = %Logged(&info.name), kept = kept.bytes, "client metadata exceeds the limit");
+            tracing::warn!(client = %Logged(&info.name), kept = kept.bytes, "client metadata exceeds the limit");
         }
         let peer = Peer {
             revision,

@@ -12,7 +12,7 @@ mod registry;
 mod resource;
 #[expect(
     clippy::module_inception,
-    reason = "it is where the type of this name is searched for"
+    reason = "readers look for the type `Server` here"
 )]
 mod server;
 mod session;

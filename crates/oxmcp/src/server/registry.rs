@@ -270,7 +270,7 @@ pub(crate) trait Callable: Feature {
 pub(crate) fn duplicate_key(arguments: Text<'_>) -> Option<String> {
     let name = arguments.duplicate_key()?;
     let name = quote_text(&name);
-    Some(format!("duplicate member {name}; send it once"))
+    Some(format!("duplicate key {name}; send it once"))
 }
 
 /// Features of one kind, sorted by their unique ids.

@@ -282,7 +282,7 @@ impl Server {
 
     /// Refuses invalid arguments of tools and prompts, even if their meaning is clear.
     ///
-    /// By default, the server tries to mend them: see [`Tool::strict_arguments`](crate::Tool::strict_arguments). In the
+    /// By default, the server tries to repair them: see [`Tool::strict_arguments`](crate::Tool::strict_arguments). In the
     /// arguments of prompts, which are strings, it drops a null, and converts a number or a boolean to text.
     #[must_use]
     pub fn strict_arguments(self) -> Self {
@@ -305,8 +305,9 @@ impl Server {
         revisions.sort_unstable_by(|a, b| b.cmp(a));
         revisions.dedup();
         if revisions.is_empty() {
-            let error =
-                Error::misuse("no revisions to serve: `revisions` needs at least one revision");
+            let error = Error::misuse(
+                "the server needs at least one revision; set it with `Server::revisions`",
+            );
             self.note(Err(error));
         }
         self.with(|features| features.revisions = revisions)

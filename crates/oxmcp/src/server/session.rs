@@ -273,7 +273,7 @@ impl RequestContext {
         ServerSession::of(&self.parts().connection)
     }
 
-    /// Whether the server refuses invalid arguments, even if they could be mended.
+    /// Whether the server refuses invalid arguments, even if they could be repaired.
     pub(super) fn has_strict_arguments(&self) -> bool {
         let session = self.server_session();
         session.is_some_and(|it| it.server().features().has_strict_arguments)

@@ -438,7 +438,7 @@ impl RequestContext {
     /// use oxmcp::{Principal, RequestContext, Tool};
     ///
     /// let tool = Tool::new("whoami", "Say who is calling", |cx: RequestContext| async move {
-    ///     cx.principal().map_or("nobody", Principal::as_str).to_owned()
+    ///     cx.principal().map_or("anonymous", Principal::as_str).to_owned()
     /// });
     /// # let _ = tool;
     /// ```

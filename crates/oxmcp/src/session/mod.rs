@@ -1,21 +1,6 @@
 //! The engine of a connection, shared by both roles: its driver, requests in both directions, notifications, shutdown and
 //! middleware. It is independent of tools, prompts and resources.
 //!
-//! | module | content |
-//! |---|---|
-//! | `connection.rs` | the state of a connection, and the interface of its [`Role`](connection::Role) |
-//! | `driver/` | the event loop, the output buffer, shutdown, pings |
-//! | `inbound/` | requests of the peer |
-//! | `outbound/` | calls of this side |
-//! | `notifications/` | ordered delivery to users' handlers, progress in both directions |
-//! | `handler/` | the traits of handlers, their contexts, their states and their errors |
-//! | `middleware/` | middleware for requests and notifications |
-//! | `sealing.rs` | sealing of data that travels with clients or is in stores, and its keys |
-//! | `shared_keys.rs` | the keys that all nodes of a server share |
-//! | `trace/` | spans of requests in both directions, and the propagation of traces to the peer |
-//! | `tolerance.rs` | lenient reading of the peer's messages, and its warnings |
-//! | `panics.rs`, `task.rs` | caught panics, and building blocks of asynchronous code |
-//!
 //! A request over a pipe goes from `driver/event_loop.rs` to `inbound/receive.rs`, from there through the role to
 //! `inbound/run.rs`, and its answer through `driver/outbox.rs` back to the event loop.
 

@@ -145,7 +145,7 @@ impl Breaker {
         let was_open = state.reopens.take().is_some();
         drop(state);
         if was_open {
-            tracing::info!(store, "store is available again");
+            tracing::warn!(store, "store is available again");
         }
     }
 }

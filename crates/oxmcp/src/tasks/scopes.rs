@@ -52,7 +52,7 @@ pub(super) fn check(cx: &RequestContext, task: &TaskRecord) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid_request(format!(
-        "insufficient scope: this task needs {}; use an access token that grants it",
+        "insufficient scope: this needs {}; use an access token that grants it",
         task.scopes
     )))
 }

@@ -97,7 +97,10 @@ impl ScriptedPeer {
         let message = message.to_vec();
         self.note("<-", &message);
         serde_json::from_slice(&message).map_err(|error| {
-            Error::decode(format!("{error}: {}", String::from_utf8_lossy(&message)))
+            let line = String::from_utf8_lossy(&message);
+            Error::decode(format!(
+                "the other side sent a line that is not JSON: {error}: {line}"
+            ))
         })
     }
 

@@ -160,7 +160,8 @@ async fn settings_at_once((one, other): &Handles) -> Result<()> {
     let rule = "concurrent settings are all kept, each with its own version";
     must(rule, versions, (2..=35).map(Some).collect())?;
     let stored = one.load(&id).await?.map(|it| it.record);
-    let mut record = stored.ok_or_else(|| Error::misuse("record not found"))?;
+    let mut record = stored
+        .ok_or_else(|| Error::misuse("the store breaks a rule: a record is found by its ID"))?;
     record.subscribed.sort_unstable();
     let uris = ["a", "b"].map(|name| (0..16).map(move |number| format!("{name}{number:02}")));
     must(

@@ -6,7 +6,7 @@ use oxmcp::ClientSession;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The outcome of a task; the error says in words what went wrong.
+/// The outcome of a task; the error describes the failure.
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// The time limit of one call; calls that take longer are stuck.

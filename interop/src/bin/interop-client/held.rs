@@ -29,11 +29,11 @@ pub(crate) async fn run(task: (&str, &[&str]), session: &ClientSession) -> Outco
             let held = begin(session, tool, args).await?;
             held.cancel().await?;
             match timeout(TIME_LIMIT, held.result()).await? {
-                Ok(result) => Err(format!("it ended by itself: {result:?}").into()),
+                Ok(result) => Err(format!("the call was not cancelled: {result:?}").into()),
                 Err(error) => ensure(error.is_cancelled(), &error),
             }
         }
-        _ => Err("it has the wrong number of words".into()),
+        _ => Err("wrong number of arguments".into()),
     }
 }
 

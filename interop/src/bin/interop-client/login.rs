@@ -48,7 +48,7 @@ pub(crate) fn login(how: &str, issuer: &str, person: &Person) -> Outcome<Login> 
             let client = Client::new("service-key")?.with_key(key()?);
             Login::client_credentials(client.issued_by(issuer))
         }
-        _ => return Err(format!("there is no login by `{how}`").into()),
+        _ => return Err(format!("unknown login `{how}`").into()),
     };
     Ok(login.store(person.store().clone()))
 }
@@ -99,7 +99,7 @@ pub(crate) async fn run(
         ("--revoke", [issuer, tool, args, text]) => {
             revoke(session, person, [issuer, tool, args, text]).await
         }
-        _ => Err("it has the wrong number of words".into()),
+        _ => Err("wrong number of arguments".into()),
     }
 }
 
@@ -133,7 +133,7 @@ fn asked_once_more(person: &Person, before: usize) -> Outcome {
 async fn copy(store: &MemoryTokenStore) -> Outcome<MemoryTokenStore> {
     let copy = MemoryTokenStore::new();
     for key in store.keys("").await? {
-        let text = store.load(&key).await?.ok_or("there are no credentials")?;
+        let text = store.load(&key).await?.ok_or("no stored credentials")?;
         copy.save(&key, text).await?;
     }
     Ok(copy)

@@ -1,4 +1,4 @@
-//! The client that talks to servers of others: `interop-client TASK... -- COMMAND ARGS...` starts a server, and
+//! The client for third-party servers: `interop-client TASK... -- COMMAND ARGS...` starts a server, and
 //! `interop-client TASK... -- http URL` reaches a running server, as does `login URL` with the login of `--login`.
 //!
 //! Tasks are run in order, and the first that does not have its expected outcome ends the program with status 1:
@@ -79,7 +79,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
             continue;
         }
         if flag == "--login" {
-            let how = args.next().ok_or("no way to log in")?;
+            let how = args.next().ok_or("missing HOW after `--login`")?;
             login = Some(login::login(
                 &how,
                 &args.next().ok_or("no issuer")?,
@@ -93,7 +93,7 @@ async fn run(mut args: impl Iterator<Item = String>) -> Outcome<Value> {
         }
         tasks.push(Task::parse(&flag, &mut args)?);
     }
-    let command = args.next().ok_or("there is no command after `--`")?;
+    let command = args.next().ok_or("missing command after `--`")?;
 
     oxmcp_interop::install()?;
     let client = person.client().revisions(revisions);

@@ -28,9 +28,9 @@ pub(crate) struct Person(Arc<Inner>);
 struct Inner {
     answers: Mutex<VecDeque<ElicitResult>>,
     heard: Mutex<Vec<LoggingMessageParams>>,
-    /// Signalled when the server notifies that its tools have changed.
+    /// Signaled when the server notifies that its tools have changed.
     changed: Notify,
-    /// Signalled when the server logs a message.
+    /// Signaled when the server logs a message.
     logged: Notify,
     logins: AtomicUsize,
     store: MemoryTokenStore,
@@ -61,7 +61,7 @@ impl Person {
                 let answer = asked.answers().pop_front();
                 async move {
                     answer.ok_or_else(|| {
-                        Error::internal(format!("nobody expected to be asked {:?}", form.message))
+                        Error::internal(format!("unexpected question: {:?}", form.message))
                     })
                 }
             })
@@ -121,6 +121,7 @@ fn repeat(asked: &CreateMessageParams) -> CreateMessageResult {
 
 /// Starts the browser in the variable `BROWSER`.
 pub(crate) fn browse(url: &str) -> io::Result<Child> {
-    let browser = env::var_os("BROWSER").ok_or_else(|| io::Error::other("there is no BROWSER"))?;
+    let browser = env::var_os("BROWSER")
+        .ok_or_else(|| io::Error::other("the variable BROWSER is not set"))?;
     Command::new(browser).arg(url).stdout(Stdio::null()).spawn()
 }

@@ -55,10 +55,10 @@ const TASKS: [(&str, usize); 22] = [
 impl Task {
     pub(crate) fn parse(flag: &str, words: &mut impl Iterator<Item = String>) -> Outcome<Self> {
         let known = TASKS.iter().find(|(name, _)| *name == flag);
-        let (_, count) = known.ok_or_else(|| format!("there is no task `{flag}`"))?;
+        let (_, count) = known.ok_or_else(|| format!("unknown task `{flag}`"))?;
         let words: Vec<_> = words.take(*count).collect();
         if words.len() < *count {
-            return Err(format!("`{flag}` needs {count} words").into());
+            return Err(format!("`{flag}` needs {count} arguments").into());
         }
         Ok(Self {
             flag: flag.to_owned(),
@@ -194,7 +194,7 @@ async fn cancel(session: &ClientSession, tool: &str, args: &str) -> Outcome {
         .timeout(TIME_LIMIT)
         .on_progress(move |_progress| notify.notify_one());
     tokio::select! {
-        result = call.into_future() => Err(format!("it ended by itself: {result:?}").into()),
+        result = call.into_future() => Err(format!("the call was not cancelled: {result:?}").into()),
         () = begun.notified() => Ok(()),
     }
 }

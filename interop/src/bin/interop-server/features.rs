@@ -1,4 +1,4 @@
-//! The server's features beside plain tools: prompts, resources, questions to the client, and a
+//! The server's features other than plain tools: prompts, resources, questions to the client, and a
 //! log.
 
 use std::sync::{

@@ -1,6 +1,6 @@
-//! The server that clients of others talk to: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
+//! The server for third-party clients: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
 //! `interop-server sse ADDRESS` over the HTTP transport of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes
-//! over HTTP. `interop-server protected ADDRESS URL ISSUER TOKENS` serves, over HTTP, clients that have tokens of the issuer for
+//! over HTTP. `interop-server protected ADDRESS URL ISSUER TOKENS` serves clients over HTTP that have tokens of the issuer for
 //! the URL; see `protection.rs`.
 
 mod features;
@@ -63,7 +63,7 @@ async fn echo(Text { text }: Text) -> String {
     text
 }
 
-/// A handler that ignores cancellation: it is stopped all the same, as the SDK promises.
+/// A handler that ignores cancellation: the SDK stops it anyway.
 async fn slow(cx: RequestContext, Steps { steps }: Steps) -> String {
     for step in 1..=steps {
         cx.progress(f64::from(step)).total(f64::from(steps)).await;
@@ -83,9 +83,9 @@ async fn panic(Nothing {}: Nothing) -> String {
     panic!("a tool that panics on purpose")
 }
 
-#[expect(clippy::print_stdout, reason = "the session must survive just that")]
+#[expect(clippy::print_stdout, reason = "the session must survive it")]
 async fn print(Nothing {}: Nothing) -> &'static str {
-    println!("a line that is no message");
+    println!("a line that is not a message");
     "printed"
 }
 
@@ -157,7 +157,7 @@ fn waiting(server: Server) -> oxmcp::Result<Server> {
             "Wait for the tool `go`",
             move |cx: RequestContext| wait(cx, Arc::clone(&waiting)),
         ),
-        Tool::new("go", "Let the tool `wait` go on", move || {
+        Tool::new("go", "Let the tool `wait` continue", move || {
             go.notify_one();
             async { "gone" }
         }),
@@ -165,7 +165,7 @@ fn waiting(server: Server) -> oxmcp::Result<Server> {
     Ok(server)
 }
 
-/// Serves until standard input ends, or SIGTERM comes.
+/// Serves until standard input ends, or SIGTERM arrives.
 async fn until_the_end(serving: ServerHandle) {
     let (end, ended) = oneshot::channel();
     thread::spawn(move || {

@@ -24,7 +24,7 @@ pub(crate) fn resource(url: &str, issuer: &str, tokens: &str) -> oxmcp::Result<P
         "jwt" => Ok(resource.issuer(trusted)),
         "opaque" => {
             let secret = env::var("CLIENT_SECRET")
-                .map_err(|_| Error::internal("no CLIENT_SECRET to ask the issuer with"))?;
+                .map_err(|_| Error::internal("the variable CLIENT_SECRET is not set"))?;
             let endpoint = format!("{issuer}/token/introspection");
             let introspection = Introspection::new(issuer, endpoint)
                 .basic("mcp-server", &Secret::new(secret))
@@ -37,12 +37,12 @@ pub(crate) fn resource(url: &str, issuer: &str, tokens: &str) -> oxmcp::Result<P
             Ok(resource.issuer(trusted).require_dpop(proofs))
         }
         _ => Err(Error::internal(format!(
-            "there are no tokens of the kind `{tokens}`"
+            "unknown kind of tokens `{tokens}`"
         ))),
     }
 }
 
-/// A tool that requires a scope of its own.
+/// A tool that requires another scope.
 pub(crate) fn tool() -> Tool {
     Tool::new("write", "Say who writes", |cx: RequestContext| async move {
         let token = cx.principal().and_then(Principal::token);

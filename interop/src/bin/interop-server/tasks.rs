@@ -43,7 +43,7 @@ struct Loaves {
 
 #[derive(Deserialize, JsonSchema)]
 struct Whose {
-    /// Whether the protocol is to blame
+    /// Whether to fail with a protocol error
     protocol: bool,
 }
 

@@ -155,7 +155,7 @@ fn response_without_matching_state_is_ignored() {
     assert_eq!(attempt.finish(&good).unwrap().0.expose(), "abc");
     assert!(
         attempt.finish(&format!("code=abc&state={state}")).is_ok(),
-        "a query alone"
+        "only a query"
     );
     for bad in [
         format!("{REDIRECT}?code=abc"),

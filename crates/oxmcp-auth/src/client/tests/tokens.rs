@@ -235,7 +235,7 @@ fn identity_is_exchanged_for_a_grant() {
     }
     assert_eq!(grant.unwrap(), Secret::new("jag"));
     let (_, other) = run(&mut exchange(), |_| response(200, BEARER));
-    assert!(other.is_err(), "an access token is no grant");
+    assert!(other.is_err(), "an access token is not a grant");
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl Project for ElicitResult {
     }
 }
 
-/// Joins lists in the content by commas, for revisions in which values cannot be lists. `None` if there
-/// is no list.
+/// Joins lists in the content by commas, for revisions in which values cannot be lists. `None` if it has
+/// no lists.
 fn join_lists(content: &RawValue) -> Option<Box<RawValue>> {
     if !content.get().contains('[') {
         return None;
@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn old_forms_have_no_lists_but_separate_titles() {
-        let colours = EnumOptions::titled([("r", "Red"), ("g", "Green")]);
+        let colors = EnumOptions::titled([("r", "Red"), ("g", "Green")]);
         let mut old = ElicitSchema::new()
-            .required("one", SingleSelectSchema::new(colours.clone()))
-            .required("some", MultiSelectSchema::new(colours));
+            .required("one", SingleSelectSchema::new(colors.clone()))
+            .required("some", MultiSelectSchema::new(colors));
         old.project(Revision::V2025_06_18);
         let old: Value = serde_json::from_str(&serde_json::to_string(&old).unwrap()).unwrap();
         assert_eq!(

@@ -292,16 +292,16 @@ mod tests {
             @r#"
         "name": expected a string of 2 to 5 characters, got the string "A"
         "name": expected a string of 2 to 5 characters, got the number 7
-        "age": expected a whole number of at least 18, got the number 17
-        "age": expected a whole number of at least 18, got the number 18.5
-        "age": expected a whole number of at least 18, got the string "18"
-        "email": expected an e-mail address, such as name@example.com, got the string "me"
+        "age": expected an integer of at least 18, got the number 17
+        "age": expected an integer of at least 18, got the number 18.5
+        "age": expected an integer of at least 18, got the string "18"
+        "email": expected an email address, such as name@example.com, got the string "me"
         "agree": expected true or false, got the string "yes"
         "size": expected one of "s", "l", got the string "m"
-        "sizes": expected a list of 1 to 2 entries, each one of "s", "l", got the list []
-        "sizes": expected a list of 1 to 2 entries, each one of "s", "l", got the list ["s","m"]
-        "more": expected a string, a number, true or false, or a list of strings, got an object
-        "age": expected a whole number of at least 18, got null; "name" is missing (a string of 2 to 5 characters)
+        "sizes": expected an array of 1 to 2 entries, each one of "s", "l", got the array []
+        "sizes": expected an array of 1 to 2 entries, each one of "s", "l", got the array ["s","m"]
+        "more": expected a string, a number, true or false, or an array of strings, got an object
+        "age": expected an integer of at least 18, got null; "name" is missing (a string of 2 to 5 characters)
         "#
         );
     }

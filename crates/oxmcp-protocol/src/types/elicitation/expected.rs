@@ -15,7 +15,7 @@ use crate::types::elicitation::{
 pub(crate) const SHOWN: usize = 10;
 
 /// The values that the content of an answer can hold.
-pub(crate) const PRIMITIVE: &str = "a string, a number, true or false, or a list of strings";
+pub(crate) const PRIMITIVE: &str = "a string, a number, true or false, or an array of strings";
 
 /// Describes the values that a field accepts, for people and models.
 pub(crate) fn expected(field: &PrimitiveSchema) -> String {
@@ -24,7 +24,7 @@ pub(crate) fn expected(field: &PrimitiveSchema) -> String {
         PrimitiveSchema::Number(field) => {
             let kind = match field.kind {
                 NumberKind::Number => "a number",
-                NumberKind::Integer => "a whole number",
+                NumberKind::Integer => "an integer",
             };
             format!("{kind}{}", bounds(field.minimum, field.maximum, ""))
         }
@@ -32,7 +32,7 @@ pub(crate) fn expected(field: &PrimitiveSchema) -> String {
         PrimitiveSchema::SingleSelect(field) => format!("one of {}", listed(&field.options)),
         PrimitiveSchema::MultiSelect(field) => {
             let count = bounds(field.min_items, field.max_items, " entries");
-            format!("a list{count}, each one of {}", listed(&field.options))
+            format!("an array{count}, each one of {}", listed(&field.options))
         }
         PrimitiveSchema::Unknown(_) => PRIMITIVE.into(),
     }
@@ -54,6 +54,7 @@ fn bounds<T: ToString>(least: Option<T>, most: Option<T>, unit: &str) -> String 
         most.map(|it| it.to_string()),
     ) {
         (Some(least), Some(most)) if least == most => format!(" of exactly {least}{unit}"),
+        (Some(least), Some(most)) if unit.is_empty() => format!(" from {least} to {most}"),
         (Some(least), Some(most)) => format!(" of {least} to {most}{unit}"),
         (Some(least), None) => format!(" of at least {least}{unit}"),
         (None, Some(most)) => format!(" of at most {most}{unit}"),
@@ -79,7 +80,7 @@ pub(crate) fn got(value: &Value) -> String {
         Value::String(text) => format!("the string {}", quoted(text)),
         Value::Number(number) => format!("the number {number}"),
         Value::Bool(value) => value.to_string(),
-        Value::Array(_) => format!("the list {}", cut(&value.to_string())),
+        Value::Array(_) => format!("the array {}", cut(&value.to_string())),
         Value::Null => "null".into(),
         Value::Object(_) => "an object".into(),
     }
@@ -113,7 +114,7 @@ impl StringFormat {
     /// Describes the expected text, for people. `None` if the format is unknown.
     pub(crate) fn expected(&self) -> Option<&'static str> {
         match self {
-            Self::Email => Some("an e-mail address, such as name@example.com"),
+            Self::Email => Some("an email address, such as name@example.com"),
             Self::Uri => Some("a URI, such as https://example.com/"),
             Self::Date => Some("a date, such as 2026-07-28"),
             Self::DateTime => Some("a date and time, such as 2026-07-28T12:00:00Z"),
@@ -122,7 +123,7 @@ impl StringFormat {
     }
 }
 
-/// Whether a text is an e-mail address of [RFC 5321](https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2), with letters of all
+/// Whether a text is an email address of [RFC 5321](https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2), with letters of all
 /// languages as in RFC 6531.
 fn is_email(text: &str) -> bool {
     text.rsplit_once('@')

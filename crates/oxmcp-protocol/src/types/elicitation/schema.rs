@@ -176,7 +176,7 @@ setters!(StringSchema {
 open_enum! {
     /// The format of the text in a field.
     pub enum StringFormat {
-        /// An e-mail address.
+        /// An email address.
         Email = "email",
         /// A URI.
         Uri = "uri",
@@ -225,7 +225,7 @@ pub struct NumberSchema {
 }
 
 impl NumberSchema {
-    /// Creates a field for a whole number.
+    /// Creates a field for an integer.
     #[must_use]
     pub fn integer() -> Self {
         Self {
@@ -256,7 +256,7 @@ pub enum NumberKind {
     /// Any number.
     #[default]
     Number,
-    /// A whole number.
+    /// An integer.
     Integer,
 }
 

@@ -108,7 +108,7 @@ async fn conflicting_extensions_are_refused() {
         ),
         (
             vec![clock().listen_key("toolsListChanged")],
-            "the key toolsListChanged",
+            "the filter key toolsListChanged",
         ),
         (
             vec![clock().result_type("complete")],
@@ -138,9 +138,12 @@ async fn conflicting_extensions_are_refused() {
                 clock()
                     .method::<Add, _>(Revision::LATEST..Revision::LATEST, async |now: Hours| now),
             ],
-            "in an empty range of revisions",
+            "has an empty range of revisions",
         ),
-        (vec![clock(), clock()], "added twice"),
+        (
+            vec![clock(), clock()],
+            "duplicate extension; add each extension once",
+        ),
         (
             vec![
                 add(),

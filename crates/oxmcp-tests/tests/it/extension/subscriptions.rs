@@ -144,7 +144,7 @@ async fn extension_keys_are_bounded_per_connection() {
     let refused = |answer: Value| {
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(
-            message.contains("the limit is 3 URIs of 100 bytes"),
+            message.contains("the limit is 3 URIs with 100 bytes"),
             "{answer}"
         );
     };

@@ -208,7 +208,7 @@ async fn completion_of_unknown_name_or_argument_is_refused() {
         ),
         (
             params("deploy", "targt", ""),
-            "prompt \"deploy\": unknown argument \"targt\", did you mean \"target\"? (arguments: \"service\", \"version\", \"target\", \"dry_run\", \"level\", \"note\")",
+            "prompt \"deploy\": unknown argument \"targt\"; did you mean \"target\"? (arguments: \"service\", \"version\", \"target\", \"dry_run\", \"level\", \"note\")",
         ),
         (template, "Unknown resource template: "),
         (odd, "\"ref/prompt\" or \"ref/resource\""),

@@ -138,7 +138,7 @@ fn custom_transport_example_is_under_forty_lines() {
     let transport = source
         .lines()
         .skip_while(|line| !line.starts_with("struct Channels"))
-        .take_while(|line| *line != "/// Two transports that are connected to each other.");
+        .take_while(|line| *line != "/// Returns two transports that are connected to each other.");
     let lines = transport.count();
     assert!((20..40).contains(&lines), "it has {lines} lines");
 }

@@ -80,6 +80,7 @@ fn shown(string: &str) -> Option<String> {
             '"' => return Some(text),
             '\\' => match chars.next()? {
                 '\n' => while chars.next_if(|it| it.is_whitespace()).is_some() {},
+                'n' => text.push(' '),
                 escaped => text.push(escaped),
             },
             '{' if chars.next_if_eq(&'{').is_some() => text.push('{'),
@@ -129,7 +130,7 @@ fn each_error_has_its_row() {
 fn error_texts_are_found() {
     let code = r#"
         Error::limit(format!("the {kind} {name:?} is \"too\" \
-            long: {{}}"))
+            long:\n{{}}"))
         ToolError::new("another type")
         Error::closed(reason)
         Error::protocol(ErrorCode::from(3), "a code (of one's own)")

@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "written down as what differs from the default, as `Limits` are"
+    reason = "users write only the fields that differ from the default, as with `Limits`"
 )]
 pub struct CacheOptions {
     /// The maximum number of cached responses; beyond it, the least recently used one is evicted. Default: 1024.

@@ -52,7 +52,7 @@ pub(crate) async fn opened_in_time(
 fn given_up(begun: Instant, startup: &Startup) -> Error {
     let (limit, waited) = (startup.timeout(), begun.elapsed());
     Error::timeout(format!(
-        "the server did not respond within {waited:.0?} after its start: it may be silent for {limit:?} \
-         (`Command::start_timeout`), and take {LONGEST_START:?} in total"
+        "the server did not respond within {waited:.0?} after its start: the limit is {limit:?} without output \
+         (`Command::start_timeout`) and {LONGEST_START:?} in total"
     ))
 }

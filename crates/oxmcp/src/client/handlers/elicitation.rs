@@ -141,10 +141,10 @@ impl Client {
     /// Sets the handler that is called when a server asks the user to fill in a form (2025-06-18 and later). The capability is
     /// declared to servers on connecting, so set the handler before.
     ///
-    /// The handler takes the form, and optionally a [`RequestContext`], which tells which server asks
+    /// The handler takes the form, and optionally a [`RequestContext`], which identifies the server
     /// ([`peer_info`](crate::RequestContext::peer_info)); show that to the user. While the user answers, the timeout of the
     /// call that the server is working on is paused. The handler's return types are listed at [`IntoElicitResult`]. An answer
-    /// that does not match the form is not sent; the server is told that the elicitation failed.
+    /// that does not match the form is not sent, and the elicitation fails.
     /// See [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation).
     ///
     /// ```

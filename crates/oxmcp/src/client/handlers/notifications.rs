@@ -112,7 +112,7 @@ impl Client {
     ///
     /// let client = Client::new("my-app", "1.0.0").on_tools_changed(|session: ClientSession| async move {
     ///     match session.tools().all().await {
-    ///         Ok(tools) => println!("there are {} tools now", tools.len()),
+    ///         Ok(tools) => println!("tools changed: {} available", tools.len()),
     ///         Err(error) => eprintln!("{error}"),
     ///     }
     /// });

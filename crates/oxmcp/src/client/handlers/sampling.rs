@@ -44,8 +44,8 @@ impl Client {
     /// Sets the handler that is called when a server requests a message from the client's model. The capability is declared to
     /// servers on connecting, so set the handler before.
     ///
-    /// The handler takes the params of the request, and optionally a [`RequestContext`](crate::RequestContext), which tells
-    /// which server asks. A user should be able to refuse the request: a refusal is the error
+    /// The handler takes the params of the request, and optionally a [`RequestContext`](crate::RequestContext), which
+    /// identifies the server. A user should be able to refuse the request: a refusal is the error
     /// `Error::protocol(-1, "User rejected sampling request")`, in the words of the specification. The response must have no
     /// more tokens than [`max_tokens`](CreateMessageParams::max_tokens).
     /// See [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).

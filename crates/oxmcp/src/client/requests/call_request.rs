@@ -176,10 +176,10 @@ impl CallRequest {
         if known.any(|name| has_result_type(result, name)) {
             return Ok(());
         }
+        let (name, hint) = unknown_type(result.get());
         Err(Error::decode(format!(
-            "{}: {}",
-            self.method,
-            unknown_type(result.get())
+            "{}: unknown result type {name:?}{hint}",
+            self.method
         )))
     }
 }
@@ -187,8 +187,8 @@ impl CallRequest {
 /// The longest name of a result type that is shown in an error, in characters.
 const SHOWN_TYPE: usize = 64;
 
-/// The error message for a result of an unknown type.
-fn unknown_type(result: &str) -> String {
+/// The type of a result, for an error message, and a hint about it.
+fn unknown_type(result: &str) -> (String, &'static str) {
     #[derive(serde::Deserialize)]
     struct Typed {
         #[serde(rename = "resultType")]
@@ -199,14 +199,13 @@ fn unknown_type(result: &str) -> String {
         other => other.to_string(),
     });
     let name: String = named.unwrap_or_default().chars().take(SHOWN_TYPE).collect();
-    let said = format!("unknown result type {name:?}");
-    if name == "task" {
-        return format!(
-            "{said}: servers may create tasks only for clients that declare the extension \
-             `io.modelcontextprotocol/tasks`"
-        );
-    }
-    said
+    let hint = match &*name {
+        "task" => {
+            ": servers may create tasks only for clients that declare the extension `io.modelcontextprotocol/tasks`"
+        }
+        _ => "",
+    };
+    (name, hint)
 }
 
 pub(crate) fn cancellation(method: &str) -> Error {

@@ -154,7 +154,7 @@ mod tests {
         }
         assert_eq!(events.pop(), Some(updated(&"y".repeat(700))));
         assert_eq!((events.pop(), events.waiting.bytes()), (None, 0));
-        // An event that is longer than the bound is queued alone.
+        // An event that is longer than the bound is queued by itself.
         assert!(events.push(SubscriptionEvent::ToolsListChanged));
         assert!(events.push(updated(&"z".repeat(2000))));
         assert!(events.pop().is_some() && events.pop().is_none());

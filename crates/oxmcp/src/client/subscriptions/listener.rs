@@ -97,7 +97,7 @@ struct State {
     acknowledged: Option<SubscriptionFilter>,
     /// Whether the last request was acknowledged.
     open: bool,
-    /// Whether notifications may have been missed before the next acknowledgement.
+    /// Whether notifications may have been missed before the next acknowledgment.
     gap: bool,
     events: EventQueue,
     /// The task that waits for an event.
@@ -157,7 +157,7 @@ impl Listener {
         self.acknowledge(filter);
     }
 
-    /// Takes the filter that the server agrees to. Only the first acknowledgement of a request counts.
+    /// Takes the filter that the server agrees to. Only the first acknowledgment of a request counts.
     pub(crate) fn acknowledge(&self, filter: SubscriptionFilter) {
         let mut state = self.state.lock();
         if state.open {

@@ -96,7 +96,7 @@ impl SubscriptionSync {
         let mut backoff = Backoff::new();
         let mut current: Option<OpenListen> = None;
         // Whether changes may have been missed. At first, these are the changes between the opening of the session and the first
-        // acknowledgement with lists in it, of the lists that were requested in between.
+        // acknowledgment with lists in it, of the lists that were requested in between.
         let mut gap = false;
         let mut first = true;
         loop {
@@ -110,7 +110,7 @@ impl SubscriptionSync {
                 match self.open(wanted).await {
                     Ok(stream) => {
                         let agreed = stream.agreed.clone();
-                        // Changes of watched resources are reported from the acknowledgement on.
+                        // Changes of watched resources are reported from the acknowledgment on.
                         let mut lists = agreed.clone();
                         lists.resource_subscriptions.clear();
                         let has_lists = !lists.is_empty();

@@ -99,7 +99,7 @@ impl Exchanges {
             let mut rest = &chunk[..];
             while let Some(item) = decoder
                 .next(&mut rest)
-                .map_err(|overlong| Error::limit(overlong.to_string()))?
+                .map_err(|overlong| Error::limit(format!("lost the event stream: {overlong}")))?
             {
                 let StreamItem::Event(event) = item else {
                     continue;
@@ -127,7 +127,12 @@ impl Exchanges {
                 "invalid URL in the server's `endpoint` event: {error}"
             ))
         })?;
-        if said.len() > MAX_URL || !is_same_origin(&url, &self.requests.target.url) {
+        if said.len() > MAX_URL {
+            return Err(Error::limit(format!(
+                "the URL in the server's `endpoint` event exceeds the limit of {MAX_URL} bytes"
+            )));
+        }
+        if !is_same_origin(&url, &self.requests.target.url) {
             return Err(Error::unsupported(format!(
                 "the server's `endpoint` event names another origin, {}; no messages are sent there",
                 redacted_url(&url)

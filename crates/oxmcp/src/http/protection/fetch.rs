@@ -226,7 +226,7 @@ mod tests {
     #[tokio::test]
     async fn keys_are_fetched_only_from_issuers_network() {
         let clients = Clients::of([ISSUER].into_iter());
-        let refusal = "no public address";
+        let refusal = "not a public address";
         for (keys, is_refused) in [
             (None, false),
             (Some("http://127.0.0.1:1/keys"), false),
@@ -250,7 +250,11 @@ mod tests {
             let clients = Clients::of([issuer].into_iter());
             let fetch = next_fetch(issuer, Some("https://localhost:1/keys"));
             let error = clients.fetch(&fetch).await.unwrap_err();
-            assert_eq!(error.contains("no public address"), is_refused, "{error}");
+            assert_eq!(
+                error.contains("not a public address"),
+                is_refused,
+                "{error}"
+            );
         }
     }
 }

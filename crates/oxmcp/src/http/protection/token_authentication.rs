@@ -80,7 +80,7 @@ fn refuse(refusal: &Refusal, missing: Option<&ScopeSet>) -> Refused {
         (_, Some(code)) => {
             let description = missing.map_or_else(
                 || refusal.description(),
-                |missing| format!("missing scopes: {missing}"),
+                |missing| Refusal::insufficient_scope(missing.clone()).description(),
             );
             challenge = challenge
                 .with("error", code)

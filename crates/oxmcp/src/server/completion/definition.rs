@@ -24,13 +24,13 @@ use crate::{
 /// use oxmcp::{Completer, Completing};
 ///
 /// // The client gets the values of a list that begin with the typed text.
-/// let colours = Completer::new(["red", "green", "blue"]);
+/// let colors = Completer::new(["red", "green", "blue"]);
 ///
 /// // The values that a function returns are not filtered.
 /// let files = Completer::new(|completing: Completing| async move {
 ///     vec![format!("{}.txt", completing.value)]
 /// });
-/// # let _ = (colours, files);
+/// # let _ = (colors, files);
 /// ```
 #[derive(Clone)]
 pub struct Completer(Kind);

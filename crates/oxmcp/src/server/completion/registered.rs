@@ -42,7 +42,7 @@ impl Completers {
         }
         let names = || self.0.iter().map(|(name, _)| name);
         let near =
-            nearest(name, names()).map(|near| format!(", did you mean {}?", quote_text(near)));
+            nearest(name, names()).map(|near| format!("; did you mean {}?", quote_text(near)));
         let near = near.unwrap_or_default();
         let name = quote_text(name);
         Err(if self.0.is_empty() {

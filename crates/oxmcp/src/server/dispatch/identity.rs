@@ -100,7 +100,7 @@ impl LegacySession {
         if latch.is_set() || timeout(MAX_WAIT, latch.wait()).await.is_ok() {
             return;
         }
-        tracing::warn!("asking a client that has not sent notifications/initialized");
+        tracing::debug!("asking a client that has not sent notifications/initialized");
         latch.set();
     }
 

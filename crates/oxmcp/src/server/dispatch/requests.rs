@@ -349,7 +349,7 @@ mod tests {
         let peer = ServerRole::new(Server::new("s", "1"));
         let connection = Connection::new(peer, Limits::default());
         let [first, second] = [(); 2].map(|()| stuck(&connection, 1));
-        assert!(said(&connection).contains("in use"));
+        assert!(said(&connection).contains("in flight"));
         assert!(connection.in_flight().cancel(&1.into()));
         assert!(first.cancel.is_set() && !second.cancel.is_set());
     }

@@ -88,8 +88,13 @@ impl ServerRole {
         if needed.is_empty() {
             return Ok(());
         }
+        tracing::warn!(
+            %method,
+            scopes = %needed,
+            "rejected a request that needs scopes: `SseTransport` checks no access tokens; use `LegacySse::protect`"
+        );
         Err(Error::invalid_request(format!(
-            "insufficient scope: this needs {needed}, and `SseTransport` checks no access tokens; use `LegacySse::protect`"
+            "insufficient scope: this needs {needed}, and the server checks no access tokens"
         )))
     }
 

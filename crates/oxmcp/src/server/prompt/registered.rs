@@ -94,7 +94,7 @@ impl RegisteredPrompt {
         let given = given(arguments).or_else(|fault| {
             let mended = mended(arguments).filter(|_| !context.has_strict_arguments());
             let mended = mended.ok_or(fault)?;
-            tracing::debug!(prompt = %Logged(&self.definition.name), leniency = Leniency::PromptArgument.name(), "mended the arguments of a prompt");
+            tracing::debug!(prompt = %Logged(&self.definition.name), leniency = Leniency::PromptArgument.name(), "repaired the arguments of a prompt");
             Ok::<_, Faults>(mended)
         })?;
         self.check_required(&given)?;

@@ -31,7 +31,7 @@ use crate::{
 /// use oxmcp::{RequestContext, Resource};
 ///
 /// // A fixed text.
-/// let licence = Resource::text("docs://licence", "licence", "Do what you like.");
+/// let license = Resource::text("docs://license", "license", "Do what you like.");
 ///
 /// // A file, read for each request.
 /// async fn log(_cx: RequestContext) -> std::io::Result<String> {
@@ -40,7 +40,7 @@ use crate::{
 /// let log = Resource::new("app://log", "log", log)
 ///     .title("What happened")
 ///     .mime_type("text/plain");
-/// # let _ = (licence, log);
+/// # let _ = (license, log);
 /// ```
 pub struct Resource {
     pub(super) definition: Definition,

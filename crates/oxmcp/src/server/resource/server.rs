@@ -23,7 +23,7 @@ impl Server {
     /// use oxmcp::{Resource, Server};
     ///
     /// let server = Server::new("library", "1.0.0")
-    ///     .resource(Resource::text("docs://licence", "licence", "Do what you like."));
+    ///     .resource(Resource::text("docs://license", "license", "Do what you like."));
     /// # let _ = server;
     /// ```
     #[must_use]
@@ -49,10 +49,10 @@ impl Server {
     ///
     /// let server = Server::new("library", "1.0.0");
     /// // … and later, while it serves:
-    /// server.add_resources([Resource::text("docs://licence", "licence", "Do what you like.")])?;
-    /// server.remove_resources(["docs://licence"]);
+    /// server.add_resources([Resource::text("docs://license", "license", "Do what you like.")])?;
+    /// server.remove_resources(["docs://license"]);
     ///
-    /// let error = server.add_resources([Resource::text("licence.txt", "licence", "")]).unwrap_err();
+    /// let error = server.add_resources([Resource::text("license.txt", "license", "")]).unwrap_err();
     /// assert!(error.to_string().contains("missing scheme"));
     /// # Ok::<(), oxmcp::Error>(())
     /// ```

@@ -285,7 +285,7 @@ fn check_fields(template: &UriTemplate, fields: &StringFields) -> Result<(), Str
         if !names().any(|name| name == field) {
             let known = list(names().map(quote_text));
             let near = nearest(field, names());
-            let near = near.map(|near| format!(", did you mean {}?", quote_text(near)));
+            let near = near.map(|near| format!("; did you mean {}?", quote_text(near)));
             return Err(format!(
                 "field {} is not a variable of the template{} (variables: {known})",
                 quote_text(field),

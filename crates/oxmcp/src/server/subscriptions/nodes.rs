@@ -179,7 +179,7 @@ impl Server {
             }
             Ok(None) => {}
             Err(panic) => {
-                tracing::error!(panic = %Logged(panic.text()), "panic in the republish handler of an extension");
+                tracing::error!(panic = %Logged(panic.text()), "the republish handler of an extension panicked");
             }
         }
     }
@@ -196,7 +196,7 @@ async fn tell(server: &WeakServer, news: &News) -> bool {
     let name = server.features().info.name.clone();
     let told = member.tell(&name, news.clone()).await;
     told.inspect_err(|error| {
-        tracing::warn!(error = %Logged(error), "could not notify other nodes of a change, retrying");
+        tracing::warn!(error = %Logged(error), "could not notify other nodes of a change; retrying");
     })
     .is_ok()
 }

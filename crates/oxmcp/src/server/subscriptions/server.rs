@@ -33,7 +33,7 @@ impl Server {
     /// watch.
     ///
     /// The handlers can, for example, start and stop a file watcher. If `subscribe` fails, the client does not watch the resource:
-    /// legacy clients get the error, and for modern ones the acknowledgement lists the accepted resources. Each successful
+    /// legacy clients get the error, and for modern ones the acknowledgment lists the accepted resources. Each successful
     /// `subscribe` is followed by one `unsubscribe`, when the client unsubscribes or the session ends. Repeated
     /// `resources/subscribe` requests for the same resource count once; each `subscriptions/listen` counts separately.
     ///

@@ -56,7 +56,7 @@ pub(crate) fn release(connection: &Arc<Connection>, ended: Vec<EndedWatch>) {
         for (hooks, uri) in ended {
             let unsubscribe = async { (hooks.unsubscribe)(&connection, uri.to_string()).await };
             if let Err(panic) = panics::catch(Box::pin(unsubscribe)).await {
-                tracing::error!(panic = %Logged(panic.text()), "panic in an unsubscribe handler");
+                tracing::error!(panic = %Logged(panic.text()), "an unsubscribe handler panicked");
             }
         }
     });

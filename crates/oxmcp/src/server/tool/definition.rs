@@ -81,7 +81,7 @@ pub struct Tool {
     pub(super) requires: Vec<String>,
     /// Whether a started call must not be repeated without its client.
     pub(super) is_live: bool,
-    /// Whether invalid arguments are refused, even if they could be mended.
+    /// Whether invalid arguments are refused, even if they could be repaired.
     pub(super) is_strict: bool,
     /// Whether the schemas are listed exactly as they validate.
     pub(super) is_exact: bool,
@@ -328,14 +328,14 @@ impl Tool {
 
     /// Refuses invalid arguments, even if their meaning is clear.
     ///
-    /// Models often get arguments slightly wrong, and weak models never get them right. So by default, the server tries to mend
+    /// Models often get arguments slightly wrong, and weak models never get them right. So by default, the server tries to repair
     /// invalid arguments. It changes only the values that validation has refused, and uses the changes only if all arguments
     /// are valid afterwards:
     /// - A null for an optional property is dropped.
     /// - A string is parsed as JSON where the schema accepts no string: `"5"` for a number, or an object in quotes.
     /// - `[]` or `""` in place of all arguments becomes `{}`.
     ///
-    /// The handler gets the mended arguments, and a debug log lists the changes. To refuse invalid arguments for all tools of a
+    /// The handler gets the repaired arguments, and a debug log lists the changes. To refuse invalid arguments for all tools of a
     /// server, use [`Server::strict_arguments`](crate::Server::strict_arguments).
     ///
     /// ```

@@ -132,7 +132,7 @@ pub struct ToolSchemas {
     pub(super) check_arguments: ArgumentsCheck,
     /// Whether a call that has begun must not be repeated without its client.
     pub(super) is_live: bool,
-    /// Whether invalid arguments are refused, even if they could be mended.
+    /// Whether invalid arguments are refused, even if they could be repaired.
     pub(super) is_strict: bool,
 }
 
@@ -156,7 +156,7 @@ impl ToolSchemas {
         fault.map_or(Ok(()), |fault| Err(self.invalid(&fault)))
     }
 
-    /// Validates the arguments of a call, and mends invalid ones. Returns the mended arguments, if there are any.
+    /// Validates the arguments of a call, and repairs invalid ones. Returns the repaired arguments, if there are any.
     fn check_or_mend(
         &self,
         cx: &RequestContext,
@@ -170,7 +170,7 @@ impl ToolSchemas {
         Ok(Some(mended.text))
     }
 
-    /// Mends invalid arguments. `None` if they cannot be mended, or must not be.
+    /// Repairs invalid arguments. `None` if they cannot be repaired, or must not be.
     #[cold]
     fn mend(&self, cx: &RequestContext, arguments: Text<'_>) -> Option<Mended> {
         let input = self.input.as_ref().filter(|_| !self.is_strict)?;
@@ -190,7 +190,7 @@ impl ToolSchemas {
             Tolerated::new(leniency, place).to_string()
         });
         let changes = changes.collect::<Vec<_>>().join(", ");
-        tracing::debug!(tool = %Logged(&self.tool), changes = %Logged(&changes), "mended the arguments of a call");
+        tracing::debug!(tool = %Logged(&self.tool), changes = %Logged(&changes), "repaired the arguments of a call");
     }
 
     /// Validates the arguments of a call, and reads them.
@@ -216,7 +216,7 @@ impl ToolSchemas {
         Ok(value)
     }
 
-    /// Validates the arguments of a call, and deserializes them with serde_json: as they are, or mended.
+    /// Validates the arguments of a call, and deserializes them with serde_json: as they are, or repaired.
     #[cold]
     fn read_slowly<T: DeserializeOwned>(
         &self,
@@ -229,7 +229,7 @@ impl ToolSchemas {
         let Some(mended) = self.mend(cx, arguments) else {
             return Err(refusal);
         };
-        // If the type refuses the mended arguments, report the faults of the received ones.
+        // If the type refuses the repaired arguments, report the faults of the received ones.
         let read = self.read_valid(Text::checked(&mended.text));
         read.map_err(|_| refusal)
             .inspect(|_| self.log_mended(&mended))

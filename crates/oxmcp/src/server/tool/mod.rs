@@ -8,7 +8,7 @@
 //!   marks wrapped content in `_meta`. Output schemas: `Tool::project`. Clients read with `read_structured`
 //!   (`client/requests/results.rs`).
 //! - Error texts that a model reads. Invalid arguments: oxmcp-schema `explain/rules.rs`, and `refusal.rs` for types that accept
-//!   less than their schema, called by `ToolSchemas::refused` (`handler.rs`), which first tries to mend them with oxmcp-schema
+//!   less than their schema, called by `ToolSchemas::refused` (`handler.rs`), which first tries to repair them with oxmcp-schema
 //!   `mend.rs`. Misspelled names: `explain/misspelt.rs`. Duplicate keys: `duplicate_key` in `server/registry.rs`. Failures:
 //!   `error.rs`. An unknown tool is a protocol error: `Call::unknown` in `server/dispatch/call.rs`.
 

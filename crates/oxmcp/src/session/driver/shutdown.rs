@@ -135,11 +135,15 @@ impl Connection {
         }
     }
 
-    /// Records a line from the peer that was not a message, if it is the first.
-    pub(crate) fn heard_noise(&self, bytes: &[u8]) {
+    /// Records a line from the peer that was not a message, if it is the first. Returns whether it is.
+    pub(crate) fn heard_noise(&self, bytes: &[u8]) -> bool {
         let shown = bytes.get(..NOISE_BYTES).unwrap_or(bytes);
         let mut stray_line = self.stray_line.lock();
-        stray_line.get_or_insert_with(|| String::from_utf8_lossy(shown).into_owned());
+        let is_first = stray_line.is_none();
+        if is_first {
+            *stray_line = Some(String::from_utf8_lossy(shown).into_owned());
+        }
+        is_first
     }
 }
 

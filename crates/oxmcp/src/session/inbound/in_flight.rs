@@ -279,7 +279,7 @@ mod tests {
         in_flight.admit(&id, "x").unwrap();
         in_flight.enter(&id, &first).unwrap();
         let error = in_flight.enter(&id, &second).unwrap_err();
-        assert!(error.message().contains("in use"), "{error}");
+        assert!(error.message().contains("in flight"), "{error}");
         assert!(in_flight.cancel(&id));
         assert!(first.0.is_set() && !second.0.is_set());
     }

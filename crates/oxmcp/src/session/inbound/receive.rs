@@ -343,8 +343,13 @@ impl Connection {
         } = malformed;
         let is_client = side == Side::Client;
         if is_client {
-            tracing::warn!(error = %Logged(&error.message), "received an invalid message from the server");
-            self.heard_noise(bytes);
+            let error = Logged(&error.message);
+            // Only the first of a connection is a warning: a server could otherwise flood the log.
+            if self.heard_noise(bytes) {
+                tracing::warn!(%error, "received an invalid message from the server");
+            } else {
+                tracing::debug!(%error, "received an invalid message from the server");
+            }
         }
         // A malformed response is still the response: its caller must not wait for another.
         if let Some(id) = &answers {
@@ -379,7 +384,7 @@ impl Connection {
     fn refuse(&self, error: ErrorObject) {
         if self.role().side() == Side::Client {
             // A server cannot process an error without an ID.
-            tracing::warn!(error = %Logged(&error.message), "rejected a message from the server");
+            tracing::debug!(error = %Logged(&error.message), "rejected a message from the server");
             return;
         }
         self.refuse_in(None, None, &error);

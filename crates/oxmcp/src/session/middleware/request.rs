@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     debug::opaque_debug,
-    error::{Error, Result},
+    error::{Error, Result, plain_decode_error},
     session::{
         connection::{Connection, Direction, Request, RequestContext},
         middleware::response::raw,
@@ -121,8 +121,10 @@ impl Request {
     /// [`ErrorCode::INVALID_PARAMS`](crate::ErrorCode::INVALID_PARAMS), if they do not match the type.
     pub fn params<T: DeserializeOwned>(&self) -> Result<T> {
         let text = self.params.as_ref().map_or("{}", |params| params.get());
-        serde_json::from_str(text)
-            .map_err(|error| Error::invalid_params(format!("{}: {error}", self.method)))
+        serde_json::from_str(text).map_err(|error| {
+            let why = plain_decode_error(&error);
+            Error::invalid_params(format!("invalid params of {}: {why}", self.method))
+        })
     }
 
     /// Replaces the params. Those of an outgoing request must not have a `_meta`: see [`set_meta`](Self::set_meta).

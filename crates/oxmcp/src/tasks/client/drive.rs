@@ -214,7 +214,7 @@ impl Drive {
             let input: RawInputRequest<'_> =
                 serde_json::from_str(question.get()).map_err(|error| {
                     Error::decode(format!(
-                        "{}: the task asks for input, but {}",
+                        "{}: invalid request for input: {}",
                         CallTool::NAME,
                         plain_decode_error(&error)
                     ))

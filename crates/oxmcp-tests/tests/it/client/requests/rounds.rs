@@ -127,7 +127,10 @@ async fn only_tools_prompts_and_resources_may_ask() {
     let request = expect(&mut peer, "tools/list").await;
     answer(&mut peer, &request, asks(json!({"k": form()}))).await;
     let error = listing.await.unwrap().unwrap_err();
-    assert!(error.message().contains("must not"), "{error}");
+    assert!(
+        error.message().contains("this method does not support it"),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,7 +232,7 @@ async fn unanswerable_questions_fail_with_an_explanation() {
         (
             answering(),
             json!({"odd": {"method": "x/y"}}),
-            "key \"odd\" for input",
+            "unsupported input request \"odd\"",
         ),
         (
             answering(),
@@ -265,7 +268,7 @@ async fn unanswerable_questions_fail_with_an_explanation() {
     assert!(
         error
             .message()
-            .contains("neither inputRequests nor requestState"),
+            .contains("neither `inputRequests` nor `requestState`"),
         "{error}"
     );
 }

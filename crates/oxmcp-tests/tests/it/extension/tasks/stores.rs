@@ -75,7 +75,7 @@ impl TaskStore for Broken {
     }
 
     async fn orphans(&self, limit: usize) -> oxmcp::Result<Vec<String>> {
-        let limit = if self.1 == "has expired" { 0 } else { limit };
+        let limit = if self.1 == "did not expire" { 0 } else { limit };
         self.0.orphans(limit).await
     }
 
@@ -121,7 +121,7 @@ async fn contract_detects_broken_stores() {
         "lost",
         "an expired lease",
         "for zero time",
-        "has expired",
+        "did not expire",
         "are listed",
         "comes after the first",
         "without an owner",

@@ -383,8 +383,8 @@ fn different_release_fails_the_task() {
     let live = |ledger: &Ledger| stepping(ledger, OLD, "").task_live();
     type Release<'a> = &'a dyn Fn(&Ledger) -> Tool;
     let cases: [(Release<'_>, &str); 6] = [
-        (&gone, "has no tool \"work\" any more"),
-        (&plain, "has no tool \"work\" any more"),
+        (&gone, "no longer has a tool \"work\""),
+        (&plain, "no longer has a tool \"work\""),
         (&other_order, "it reached \"two\" instead of \"one\""),
         (&new_step, "it reached \"new\" instead of \"two\""),
         (&shorter, "it ended without \"two\""),

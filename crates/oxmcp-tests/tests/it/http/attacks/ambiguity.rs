@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The status of a response, and the code of its error, or 0.
-async fn told(endpoint: &impl Target, builder: Builder, body: &str) -> (StatusCode, i64) {
+async fn outcome(endpoint: &impl Target, builder: Builder, body: &str) -> (StatusCode, i64) {
     let response = send(endpoint, builder, body.to_owned()).await;
     let status = response.status();
     let answer = json(response).await;
@@ -68,7 +68,7 @@ async fn duplicate_decisive_member_is_refused() {
         let twice = call()
             .to_string()
             .replacen(r#""_meta":{"#, r#""_meta":{},"_meta":{"#, 1);
-        let (status, _) = told(&endpoint, modern_builder(&call()), &twice).await;
+        let (status, _) = outcome(&endpoint, modern_builder(&call()), &twice).await;
         assert_eq!(status, StatusCode::BAD_REQUEST);
     }
 }
@@ -116,7 +116,7 @@ async fn message_of_several_kinds_is_refused() {
             r#"{"jsonrpc":"2.0","method":"ping","id":1} {"jsonrpc":"2.0","method":"ping","id":2}"#,
             "{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":2}",
         ] {
-            let (status, code) = told(&endpoint, session.builder("POST"), body).await;
+            let (status, code) = outcome(&endpoint, session.builder("POST"), body).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
             assert!([-32600, -32700].contains(&code), "{body}: {code}");
         }
@@ -140,13 +140,13 @@ async fn duplicate_routing_header_is_refused() {
             ("mcp-name", "sub"),
         ] {
             let twice = modern_builder(&message).header(name, value);
-            let (status, code) = told(&endpoint, twice, &message.to_string()).await;
+            let (status, code) = outcome(&endpoint, twice, &message.to_string()).await;
             assert_eq!((status, code), (StatusCode::BAD_REQUEST, -32020), "{name}");
         }
         let other = Session::open(&endpoint).await;
         for id in [&other.id, &session.id] {
             let twice = |method| session.builder(method).header("mcp-session-id", id);
-            let (status, code) = told(&endpoint, twice("POST"), &ping).await;
+            let (status, code) = outcome(&endpoint, twice("POST"), &ping).await;
             assert_eq!((status, code), (StatusCode::BAD_REQUEST, -32020));
             for method in ["GET", "DELETE"] {
                 let status = send(&endpoint, twice(method), "").await.status();
@@ -191,13 +191,13 @@ async fn headers_must_agree_with_the_body() {
             let mut builder = modern_builder(&message);
             let headers = builder.headers_mut().unwrap();
             headers.insert(name, HeaderValue::from_static(value));
-            let (status, code) = told(&endpoint, builder, &message.to_string()).await;
+            let (status, code) = outcome(&endpoint, builder, &message.to_string()).await;
             assert_eq!((status, code), (StatusCode::BAD_REQUEST, -32020), "{value}");
         }
         for name in ["mcp-method", "mcp-name", "mcp-protocol-version"] {
             let mut builder = modern_builder(&message);
             builder.headers_mut().unwrap().remove(name);
-            let (status, code) = told(&endpoint, builder, &message.to_string()).await;
+            let (status, code) = outcome(&endpoint, builder, &message.to_string()).await;
             assert_eq!((status, code), (StatusCode::BAD_REQUEST, -32020), "{name}");
         }
     }
@@ -321,7 +321,7 @@ async fn argument_headers_must_agree_with_the_arguments() {
             let twice = modern_builder(&message)
                 .header("mcp-param-region", "north")
                 .header("mcp-param-region", header);
-            let (status, code) = told(&endpoint, twice, &message.to_string()).await;
+            let (status, code) = outcome(&endpoint, twice, &message.to_string()).await;
             assert_eq!((status, code), (StatusCode::BAD_REQUEST, -32020));
         }
         // Legacy requests do not repeat arguments in headers.

@@ -87,7 +87,7 @@ async fn invalid_answer_is_refused_with_expected_form() {
         for (content, told) in [
             (
                 json!({"cups": 7, "extras": []}),
-                "\"cups\": expected a whole number of 1 to 5",
+                "\"cups\": expected an integer from 1 to 5",
             ),
             (json!({"cups": 1}), "\"extras\" is missing"),
             (json!({"cups": "many", "extras": []}), "\"cups\": expected"),

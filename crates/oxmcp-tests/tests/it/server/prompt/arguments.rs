@@ -375,5 +375,5 @@ async fn duplicate_argument_name_is_refused() {
     let answer = peer.receive().await.unwrap();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
-    assert!(message.contains("duplicate member \"spare\""), "{message}");
+    assert!(message.contains("duplicate key \"spare\""), "{message}");
 }

@@ -145,11 +145,11 @@ async fn invalid_prompt_is_refused_when_added_or_connected() {
         (idle(""), &["missing name"]),
         (
             Prompt::new("n", "", |_: Nested| async { "" }),
-            &["\"n\"", "\"tags\" is an array", "String"],
+            &["\"n\"", "\"tags\"", "it is an array", "String"],
         ),
         (
             Prompt::new("w", "", |_: Within| async { "" }),
-            &["\"review\" is an object"],
+            &["\"review\"", "it is an object"],
         ),
         (
             Prompt::new("s", "", |_: String| async { "" }),

@@ -84,7 +84,7 @@ async fn watching(server: &Server, revision: Revision) -> ScriptedPeer {
 }
 
 /// The notifications that arrive before the answer to a request.
-async fn told(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
+async fn notified(peer: &mut ScriptedPeer, revision: Revision) -> Vec<String> {
     let last = if revision.is_modern() {
         modern(4711, "server/discover", json!({}))
     } else {
@@ -114,7 +114,7 @@ async fn change_at_one_node_is_notified_once_everywhere() {
             peers.push(watching(node, revision).await);
         }
         for peer in &mut peers {
-            assert_eq!(told(peer, revision).await, Vec::<String>::new());
+            assert_eq!(notified(peer, revision).await, Vec::<String>::new());
         }
         for _ in 0..3 {
             nodes[0].resource_updated("file:///a");
@@ -124,7 +124,7 @@ async fn change_at_one_node_is_notified_once_everywhere() {
         settle().await;
         settle().await;
         for peer in &mut peers {
-            let told = told(peer, revision).await;
+            let told = notified(peer, revision).await;
             assert_eq!(told, [LISTS[0], "file:///a"], "{revision}");
         }
         // A node that receives a change from the bus does not publish it again.
@@ -143,7 +143,7 @@ async fn node_without_clients_notifies_other_nodes() {
     silent.resource_updated("file:///a");
     settle().await;
     settle().await;
-    assert_eq!(told(&mut peer, revision).await, ["file:///a"]);
+    assert_eq!(notified(&mut peer, revision).await, ["file:///a"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +156,7 @@ async fn missed_messages_report_everything_as_changed() {
         bus.overflow().await;
         settle().await;
         settle().await;
-        let told = told(&mut peer, revision).await;
+        let told = notified(&mut peer, revision).await;
         // A modern client is notified of its subscriptions, a legacy client of the lists that the server declared.
         let lists = if revision.is_modern() {
             vec![LISTS[0]]
@@ -182,7 +182,7 @@ async fn oversized_message_reports_everything_as_changed() {
     settle().await;
     settle().await;
     assert_eq!(
-        told(&mut peer, revision).await,
+        notified(&mut peer, revision).await,
         [LISTS[0], LISTS[2], "file:///a"]
     );
     let published = bus.published.lock().unwrap();
@@ -202,7 +202,7 @@ async fn server_of_another_name_receives_nothing() {
     one.resource_updated("file:///a");
     settle().await;
     settle().await;
-    assert_eq!(told(&mut peer, revision).await, Vec::<String>::new());
+    assert_eq!(notified(&mut peer, revision).await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,11 +217,11 @@ async fn changes_are_announced_after_a_bus_failure() {
     settle().await;
     one.remove_tools(["nap"]);
     settle().await;
-    assert_eq!(told(&mut peer, revision).await, Vec::<String>::new());
+    assert_eq!(notified(&mut peer, revision).await, Vec::<String>::new());
     bus.fails.store(false, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(1)).await;
     settle().await;
-    assert_eq!(told(&mut peer, revision).await, [LISTS[0], "file:///a"]);
+    assert_eq!(notified(&mut peer, revision).await, [LISTS[0], "file:///a"]);
     assert_eq!(bus.count(), 1);
 }
 
@@ -273,10 +273,10 @@ async fn extension_publications_are_repeated_at_other_nodes() {
     assert_eq!(heard["method"], Entered::NAME);
     assert_eq!(heard["params"]["guests"], 3, "the newest");
     assert_eq!(
-        told(&mut peer, Revision::LATEST).await,
+        notified(&mut peer, Revision::LATEST).await,
         Vec::<String>::new()
     );
     bus.overflow().await;
     settle().await;
-    assert_eq!(told(&mut peer, Revision::LATEST).await, [Entered::NAME]);
+    assert_eq!(notified(&mut peer, Revision::LATEST).await, [Entered::NAME]);
 }

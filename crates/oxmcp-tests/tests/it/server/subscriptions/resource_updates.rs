@@ -128,7 +128,7 @@ async fn watched_resources_are_bounded_per_connection() {
         assert_eq!(refused["error"]["code"], -32603, "{refused}");
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(
-            message.contains("the limit is 4 URIs of 100 bytes"),
+            message.contains("the limit is 4 URIs with 100 bytes"),
             "{message}"
         );
     }

@@ -113,7 +113,7 @@ async fn values_refused_only_by_type_are_named() {
         ),
         (
             r#"{"count": 1, "count": 2}"#,
-            "duplicate member \"count\"; send it once",
+            "duplicate key \"count\"; send it once",
         ),
     ] {
         let params = format!(r#"{{"name":"count","arguments":{arguments}}}"#);

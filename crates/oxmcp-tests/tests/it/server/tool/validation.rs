@@ -231,7 +231,7 @@ async fn unknown_tool_error_names_the_existing_ones() {
         assert_eq!(answer["error"]["code"], -32602);
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(
-            message.contains("Unknown tool: ad") && message.contains("there are: add"),
+            message.contains("Unknown tool: ad") && message.contains("available: add"),
             "{message}"
         );
     }
@@ -373,7 +373,7 @@ async fn duplicate_argument_is_refused_by_every_tool() {
             peer.send_line(line).await.unwrap();
             let answer = peer.receive().await.unwrap();
             assert_eq!(answer["result"]["isError"], true, "{name}: {answer}");
-            let fault = format!("duplicate member {doubled:?}; send it once");
+            let fault = format!("duplicate key {doubled:?}; send it once");
             let expected = format!("The arguments of {name} are not valid.\n{fault}");
             assert_eq!(text(&answer), expected, "{arguments}");
         }

@@ -130,7 +130,7 @@ async fn close_refuses_new_requests_and_answers_running_ones() {
         refused["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("closed")
+            .contains("is closing")
     );
     assert_eq!(text(&peer.receive().await.unwrap()), "slow");
     assert!(peer.receive().await.unwrap_err().is_closed());
@@ -174,7 +174,10 @@ async fn client_close_lets_calls_finish_within_drain() {
     assert!(results[0].is_ok());
     let error = results[1].as_ref().unwrap_err();
     assert!(error.is_closed());
-    assert!(error.message().contains("the session closed"), "{error}");
+    assert!(
+        error.message().contains("the session was closed"),
+        "{error}"
+    );
     closing.await.unwrap().unwrap();
     assert_eq!(start.elapsed().as_secs(), 5);
 }

@@ -147,19 +147,19 @@ async fn nonsensical_envelopes_are_answered_and_session_continues() {
                 r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
                 INVALID_REQUEST,
                 none(),
-                "duplicate member",
+                "duplicate key",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#,
                 INVALID_REQUEST,
                 none(),
-                "duplicate member",
+                "duplicate key",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}"#,
                 INVALID_REQUEST,
                 none(),
-                "duplicate member",
+                "duplicate key",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
@@ -257,7 +257,7 @@ async fn duplicate_id_is_refused_and_first_request_continues() {
         let refused = peer.ask(again).await.unwrap();
         assert_eq!(refused["error"]["code"], INVALID_REQUEST);
         let message = refused["error"]["message"].as_str().unwrap();
-        assert!(message.contains("in use"), "{message}");
+        assert!(message.contains("in flight"), "{message}");
     }
     // The same text as a string is a different id.
     let other = peer.ask(call("1", "fast", json!({}))).await.unwrap();

@@ -29,7 +29,7 @@ pub(crate) struct EventStream<'a> {
 pub(crate) enum StreamEnd {
     /// The request is answered.
     Answered,
-    /// The stream broke off, with the reason `why`. `progressed` tells whether it has brought further events.
+    /// The stream was interrupted, with the reason `why`. `progressed` tells whether it has brought further events.
     Interrupted { progressed: bool, why: Error },
     /// The stream brought an event that is too long.
     TooLong(Error),
@@ -67,7 +67,7 @@ impl<'a> EventStream<'a> {
                 Ok(None) => break Error::network("the server closed the event stream"),
                 Err(error) => {
                     let why = error.message();
-                    break Error::network(format!("the event stream broke off: {why}"));
+                    break Error::network(format!("lost the event stream: {why}"));
                 }
             };
             if let Err(error) = self.take(exchanges, &mut decoder, &chunk).await {
@@ -103,7 +103,9 @@ impl<'a> EventStream<'a> {
                 Ok(Some(StreamItem::Id(id))) => id.clone_into(&mut self.last_id),
                 Ok(Some(StreamItem::Retry(retry))) => self.retry = Some(retry),
                 Ok(None) => return Ok(()),
-                Err(overlong) => return Err(Error::limit(format!("{overlong}; it was not read"))),
+                Err(overlong) => {
+                    return Err(Error::limit(format!("lost the event stream: {overlong}")));
+                }
             }
         }
     }

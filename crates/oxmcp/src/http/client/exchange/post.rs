@@ -294,7 +294,7 @@ impl Exchanges {
         session: &Session,
         mut response: Response<HttpBody>,
     ) -> Result<Option<Bytes>, ExchangeError> {
-        // The session of `initialize` is the one that its response names, even if the response breaks off.
+        // The session of `initialize` is the one that its response names, even if the response is interrupted.
         let opened = message.is("initialize").then(|| Session {
             id: response.headers().get(SESSION_ID).cloned(),
             ..Session::default()
@@ -344,7 +344,7 @@ impl Exchanges {
             Err(error) => {
                 let why = error.message();
                 Err(Error::network(format!(
-                    "the response broke off: {why}; retry only if the call is idempotent"
+                    "the response was interrupted: {why}; retry only if the call is idempotent"
                 )))
             }
         }

@@ -271,7 +271,7 @@ mod tests {
         assert!(
             error
                 .message()
-                .starts_with("the server answered 502 Bad Gateway: <p> [31mno xxx")
+                .starts_with("the server returned 502 Bad Gateway: <p> [31mno xxx")
         );
     }
 

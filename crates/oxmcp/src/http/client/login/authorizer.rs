@@ -45,7 +45,7 @@ pub trait Authorizer: Send + Sync + 'static {
     /// If the request cannot be authorized. It is not sent, and fails with this error.
     ///
     /// # Cancel safety
-    /// The future is dropped if the request is given up.
+    /// The future is dropped if the request is cancelled.
     fn authorize(
         &self,
         request: RequestToAuthorize<'_>,
@@ -58,7 +58,7 @@ pub trait Authorizer: Send + Sync + 'static {
     /// If the request is to fail with this error, instead of the server's answer.
     ///
     /// # Cancel safety
-    /// The future is dropped if the request is given up.
+    /// The future is dropped if the request is cancelled.
     fn refused(&self, refused: RefusedRequest<'_>) -> impl Future<Output = Result<bool>> + Send {
         let _ = refused;
         async { Ok(false) }

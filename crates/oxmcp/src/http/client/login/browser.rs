@@ -92,7 +92,7 @@ impl<M: Machine> Prompt for Browser<M> {
         Box::pin(async move {
             // The part after the `?` was added by this side.
             let page = url.split('?').next().unwrap_or_default();
-            UrlRules::https_or_loopback().check(page, "page to log in at")?;
+            UrlRules::https_or_loopback().check(page, "URL of the login page")?;
             let reach = machine.reach();
             machine.print(&instructions(&url, reach));
             if !reach.opens {
@@ -119,7 +119,7 @@ impl<M: Machine> Prompt for Browser<M> {
                 }
                 if !line.is_empty() {
                     machine.print(
-                        "This is not the address that the login ended at. That address contains `code=` and `state=`.\n",
+                        "This is not the address of the last page of the login: that contains `code=` and `state=`.\n",
                     );
                 }
             }
@@ -142,7 +142,7 @@ fn instructions(url: &str, reach: Reach) -> String {
         "To log in, open this page in a browser:"
     };
     let paste = if reach.reads {
-        "\nIf that browser ends on a page that it cannot load, paste the address of that page here, and press Enter.\n"
+        "\nIf the browser ends on a page that does not load, paste the address of that page here, and press Enter.\n"
     } else {
         ""
     };

@@ -94,7 +94,7 @@ impl State {
 /// The failure of a flight.
 struct Failure {
     error: Error,
-    /// Whether the flight was given up because no request waited for it. This does not concern later requests.
+    /// Whether the flight was cancelled because no request waited for it. This does not concern later requests.
     is_given_up: bool,
 }
 

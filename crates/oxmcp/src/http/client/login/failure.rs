@@ -75,7 +75,7 @@ pub(super) fn given_up() -> Error {
     Error::failed_login(text.to_owned(), Error::cancelled(text))
 }
 
-/// Whether a login was given up, which does not concern later requests.
+/// Whether a login was cancelled, which does not concern later requests.
 pub(super) fn is_given_up(error: &Error) -> bool {
     let source = error.source();
     let source = source.and_then(|it| it.downcast_ref::<Error>());

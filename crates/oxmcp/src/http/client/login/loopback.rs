@@ -99,7 +99,7 @@ async fn read_target(mut socket: TcpStream) -> Result<(TcpStream, String)> {
     let mut head = Vec::new();
     while !head.windows(4).any(|it| it == b"\r\n\r\n") {
         if head.len() > MAX_HEAD || socket.read_buf(&mut head).await? == 0 {
-            return Err(Error::limit("the request is too long, or broke off"));
+            return Err(Error::limit("the request is too long or incomplete"));
         }
     }
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();

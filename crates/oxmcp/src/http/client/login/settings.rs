@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// A function that sends a person to a URL, and returns the URL that their browser was redirected to.
+/// A function that sends a user to a URL, and returns the URL that their browser was redirected to.
 pub(super) type SendPerson = Arc<dyn Fn(String) -> BoxFuture<Result<String>> + Send + Sync>;
 type GetAssertion = Arc<dyn Fn(AssertionRequest) -> BoxFuture<Result<String>> + Send + Sync>;
 type GetSubject = Arc<dyn Fn() -> BoxFuture<Result<SubjectToken>> + Send + Sync>;
@@ -30,23 +30,23 @@ type GetSubject = Arc<dyn Fn() -> BoxFuture<Result<SubjectToken>> + Send + Sync>
 /// The way in which tokens are obtained.
 #[derive(Clone)]
 pub(super) enum Grant {
-    /// A person agrees, in a browser; the answer arrives at this redirect URI.
+    /// The user consents in a browser; the answer arrives at this redirect URI.
     Redirect { uri: String, send: SendPerson },
-    /// A person agrees, in a browser on this machine; the answer arrives at a listener on loopback.
+    /// The user consents in a browser on this machine; the answer arrives at a listener on loopback.
     Loopback {
         port: Option<u16>,
         prompt: Arc<dyn Prompt>,
     },
-    /// A person agrees, in a browser that is elsewhere: the login is begun and finished apart from requests, with this redirect
+    /// The user consents in a browser elsewhere: the login is begun and finished apart from requests, with this redirect
     /// URI.
     Begun { uri: String },
-    /// No person can be asked: only stored logins are used.
+    /// No user can be asked: only stored logins are used.
     Stored,
     /// The client acts for itself.
     ClientCredentials,
     /// The platform that the program runs on attests the program's identity.
     Assertion(GetAssertion),
-    /// An identity provider attests the person's identity.
+    /// An identity provider attests the user's identity.
     Enterprise {
         provider: Box<AuthorizationServerMetadata>,
         client: Client,
@@ -55,8 +55,8 @@ pub(super) enum Grant {
 }
 
 impl Grant {
-    /// The advice if a person has to log in and a request cannot ask them; `None` if a request can, and if the grant asks no
-    /// person.
+    /// The advice if a user has to log in and a request cannot ask them; `None` if a request can, and if the grant asks no
+    /// user.
     pub(super) fn cannot_ask(&self) -> Option<&'static str> {
         match self {
             Self::Stored => Some(
@@ -85,7 +85,7 @@ pub struct AssertionRequest {
 /// The login of a client to a server that requires one.
 ///
 /// The server names the authorization server. The login takes place when the first request is refused: the authorization server is
-/// found and checked, the client is registered if necessary, and a person agrees. Then the waiting requests are sent. Tokens are
+/// found and checked, the client is registered if necessary, and the user consents. Then the waiting requests are sent. Tokens are
 /// refreshed before they expire; a request that lacks scopes asks for more.
 ///
 /// ```no_run
@@ -135,7 +135,7 @@ impl Login {
         }
     }
 
-    /// Creates a login in which a person agrees in a browser that your program shows: `send` receives the URL of the page, and
+    /// Creates a login in which the user consents in a browser that your program shows: `send` receives the URL of the page, and
     /// returns the whole URL that the browser was redirected to, which begins with `redirect_uri`. The returned URL is checked.
     pub fn with_redirect<F>(
         redirect_uri: impl Into<String>,
@@ -150,7 +150,7 @@ impl Login {
         })
     }
 
-    /// Creates a login in which a person agrees in the browser of this machine, which is opened; the answer arrives at a
+    /// Creates a login that opens the browser of this machine, in which the user consents; the answer arrives at a
     /// listener on 127.0.0.1, which exists for this one login, and for 10 minutes at most.
     ///
     /// The URL of the page is written to standard error, too, for another browser. If standard input is a terminal (not on
@@ -179,7 +179,7 @@ impl Login {
         })
     }
 
-    /// Creates a login like [`browser`](Self::browser), with your own opener: `open` shows the URL to the person, in a browser
+    /// Creates a login like [`browser`](Self::browser), with your own opener: `open` shows the URL to the user, in a browser
     /// that it starts or as a text. The answer arrives at a listener on 127.0.0.1, which exists for this one login, and for 10
     /// minutes at most.
     ///
@@ -196,10 +196,10 @@ impl Login {
         })
     }
 
-    /// Creates a login in which a person agrees in a browser elsewhere, such as that of a web back end's user:
+    /// Creates a login in which the user consents in a browser elsewhere, such as that of a web back end's user:
     /// [`begin`](Self::begin) returns the page to send the user to, and [`finish`](Self::finish) takes the URL that arrives at
     /// `redirect_uri`, in any process that has the same [`store`](Self::store) and the same [`keys`](Self::keys). An
-    /// [`Endpoint`](crate::http::Endpoint) uses the stored login, refreshes it, and asks no person: without a login, or if the
+    /// [`Endpoint`](crate::http::Endpoint) uses the stored login, refreshes it, and asks no user: without a login, or if the
     /// login lacks scopes, requests fail with
     /// [`is_interaction_required`](crate::Error::is_interaction_required).
     ///
@@ -236,7 +236,7 @@ impl Login {
         })
     }
 
-    /// Creates a login without a person: the credentials in the [`store`](Self::store) are used and refreshed, and without them
+    /// Creates a login without a user: the credentials in the [`store`](Self::store) are used and refreshed, and without them
     /// requests fail at once.
     pub fn non_interactive() -> Self {
         Self::new(Grant::Stored)
@@ -269,8 +269,8 @@ impl Login {
         Self::new(Grant::Assertion(get))
     }
 
-    /// Creates a login in which the identity provider of an enterprise attests the person's identity, and decides what they may
-    /// use: `subject` returns the token with which the person is logged in there. `provider` needs its issuer and its token
+    /// Creates a login in which the identity provider of an enterprise attests the user's identity, and decides what they may
+    /// use: `subject` returns the token with which the user is logged in there. `provider` needs its issuer and its token
     /// endpoint, and is trusted; `client` is the client at the provider. The client at the MCP server's authorization server is
     /// [`client`](Self::client).
     ///
@@ -377,7 +377,7 @@ impl Login {
     }
 
     /// Treats the authorization server's metadata as if they stated support for PKCE with S256, if they do not mention PKCE:
-    /// Microsoft Entra ID supports it, and does not state so. Without this setting, no person is sent there.
+    /// Microsoft Entra ID supports it, and does not state so. Without this setting, users are not sent there.
     pub fn assume_pkce(mut self) -> Self {
         self.discovery.assume_pkce = true;
         self
@@ -401,7 +401,7 @@ impl Login {
     ///
     /// | store | for |
     /// |---|---|
-    /// | [`MemoryTokenStore`] | tests, and programs without logins of persons: client credentials, assertions |
+    /// | [`MemoryTokenStore`] | tests, and programs without user logins: client credentials, assertions |
     /// | [`FileTokenStore`](crate::http::FileTokenStore) | command lines and services: logins outlive the program, and processes share them |
     /// | `KeyringTokenStore` (feature `keyring`) | programs of a desktop, where files are copied and backed up |
     /// | your own [`TokenStore`] | servers of many users or on many machines: a database that they have already |

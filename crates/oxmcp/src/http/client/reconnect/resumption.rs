@@ -81,7 +81,7 @@ impl Exchanges {
         }
         let why = why.message();
         let text = format!(
-            "the response broke off and could not be resumed: {why}; retry only if the call is idempotent"
+            "the response was interrupted and could not be resumed: {why}; retry only if the call is idempotent"
         );
         Err(Error::network(text).into())
     }

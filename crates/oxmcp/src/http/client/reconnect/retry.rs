@@ -9,7 +9,7 @@ const LONGEST_ASKED: Duration = Duration::from_secs(3600);
 /// A stream that was open for this long counts as a success, with or without events, because many proxies end silent streams.
 pub(crate) const STABLE: Duration = Duration::from_secs(10);
 
-/// The policy by which an [`Endpoint`](crate::http::Endpoint) reconnects when a stream breaks off or a server cannot be reached for
+/// The policy by which an [`Endpoint`](crate::http::Endpoint) reconnects when a stream is interrupted or a server cannot be reached for
 /// a while: after pauses that grow, each shortened at random, and a limited number of times.
 ///
 /// If a server says how long to wait (`retry`), no attempt is made earlier, for up to an hour.

@@ -106,7 +106,8 @@ impl AddressGuard {
             .into_iter()
             .filter(|it| Kind::of(*it) != Kind::Public);
         let closed = closed.next().map(|address| refused(&name, address));
-        Err(io::Error::other(closed.unwrap_or_default()))
+        let why = closed.unwrap_or_else(|| format!("{name} has no allowed address"));
+        Err(io::Error::other(why))
     }
 }
 
@@ -363,7 +364,10 @@ mod tests {
         let error = resolve("https://8.8.8.8/", &[], "localhost")
             .await
             .unwrap_err();
-        assert!(error.to_string().contains("no public address"), "{error}");
+        assert!(
+            error.to_string().contains("not a public address"),
+            "{error}"
+        );
         assert!(resolve("http://127.0.0.1/", &[], "localhost").await.is_ok());
         assert!(resolve("http://[::1]/", &[], "localhost").await.is_ok());
         let trusted = ["LOCALHOST.".to_owned()];

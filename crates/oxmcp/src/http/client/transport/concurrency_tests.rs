@@ -217,7 +217,7 @@ async fn ask_twice(second: Answer<'_>, is_last: bool) -> crate::error::Result<u1
         Ok(ask().await?.status().as_u16())
     };
     tokio::select! {
-        () = server => panic!("it serves for ever"),
+        () = server => panic!("it serves forever"),
         asked = timeout(DEADLINE, asking) => asked.unwrap(),
     }
 }

@@ -310,7 +310,7 @@ async fn drive_http1(
     closed: watch::Sender<Option<Closed>>,
 ) {
     if let Err(error) = (&mut connection).await {
-        tracing::debug!(error = %Logged(&error), "HTTP connection broke off");
+        tracing::debug!(error = %Logged(&error), "HTTP connection failed");
     }
     let unread = connection.into_parts().read_buf;
     closed.send_replace(Some(Closed {

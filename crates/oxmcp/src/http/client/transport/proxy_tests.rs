@@ -214,13 +214,10 @@ async fn proxy_is_not_blamed_for_unrequested_name() {
 async fn proxy_error_names_the_default_port() {
     // Nothing listens at these addresses of this machine.
     for (proxy, named) in [
-        ("http://127.8.7.6", "by way of the proxy 127.8.7.6:80: "),
-        ("https://127.8.7.6", "by way of the proxy 127.8.7.6:443: "),
-        (
-            "socks5h://127.8.7.6",
-            "by way of the proxy 127.8.7.6:1080: ",
-        ),
-        ("http://127.8.7.6:1", "by way of the proxy 127.8.7.6:1: "),
+        ("http://127.8.7.6", "through the proxy 127.8.7.6:80: "),
+        ("https://127.8.7.6", "through the proxy 127.8.7.6:443: "),
+        ("socks5h://127.8.7.6", "through the proxy 127.8.7.6:1080: "),
+        ("http://127.8.7.6:1", "through the proxy 127.8.7.6:1: "),
     ] {
         for url in ["http://example.test/", "https://example.test/"] {
             let proxies = Matcher::builder().all(proxy);

@@ -81,7 +81,7 @@ impl StreamLimits {
         let Err(error) = ready!(Pin::new(running).poll(cx)) else {
             return Poll::Ready(None);
         };
-        tracing::debug!(error = %Logged(&error), "HTTP connection broke off");
+        tracing::debug!(error = %Logged(&error), "HTTP connection failed");
         Poll::Ready(Reset::of(&error).and_then(|reset| reset.reason()))
     }
 }

@@ -52,7 +52,7 @@ impl Listener for TcpListener {
 
     async fn accept(&mut self) -> io::Result<TcpStream> {
         let (stream, _) = Self::accept(self).await?;
-        // Otherwise small writes wait for the peer's acknowledgement of earlier ones, which peers delay by 40 ms.
+        // Otherwise small writes wait for the peer's acknowledgment of earlier ones, which peers delay by 40 ms.
         stream.set_nodelay(true)?;
         Ok(stream)
     }

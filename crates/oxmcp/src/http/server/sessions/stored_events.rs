@@ -242,7 +242,7 @@ mod tests {
         for (index, changes) in [(4, "1.1"), (5, "2.1"), (6, "2.1 1.1")] {
             assert!(note(index, &updated("a:", changes)));
         }
-        // Another change, another resource, and a message that is no change notification.
+        // Another change, another resource, and a message that is not a change notification.
         assert!(!note(7, &updated("a:", "2.1 1.2")));
         assert!(!note(8, &updated("b:", "1.1")));
         for _ in 0..2 {

@@ -200,7 +200,7 @@ mod tests {
         let resume = |seen| streams.resume(&name, seen, &mut None).is_some();
         assert!(resume(3) && streams.has_get_stream());
         assert_eq!(streams.leave(&name, &readers).map(|it| it.seen), Some(3));
-        assert!(streams.has_get_stream(), "it goes on for the new reader");
+        assert!(streams.has_get_stream(), "it continues for the new reader");
         assert!(streams.leave(&name, &readers).is_none());
         assert!(!resume(4) && !streams.has_get_stream());
         let again = streams.register(Purpose::GetStream, Some(&name));

@@ -49,7 +49,9 @@ where
         Some(Err(ReadError::Exhausted)) => Err(response::exhausted(None)),
         Some(Err(ReadError::Broken(error))) => {
             tracing::debug!(%error, "failed to read a request body");
-            let why = Error::invalid_request("failed to read the request body: it ended early");
+            let why = Error::invalid_request(
+                "failed to read the request body: the connection failed or the body ended early",
+            );
             refuse(StatusCode::BAD_REQUEST, &why)
         }
         None => {

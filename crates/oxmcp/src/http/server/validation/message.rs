@@ -197,7 +197,8 @@ pub(super) fn shape(message: &Message<'_>) -> Checked {
 pub(super) fn batched(message: &Message<'_>) -> Checked {
     if message.is_modern {
         return Err(
-            "batches are not supported in this revision: send one message per HTTP request".into(),
+            "unsupported batch: only revision 2025-03-26 has batches; send one message at a time"
+                .into(),
         );
     }
     Ok(())

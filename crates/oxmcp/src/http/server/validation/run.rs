@@ -160,7 +160,7 @@ pub(in crate::http::server) fn check_batch(
 }
 
 pub(super) fn unreadable_array() -> Refusal {
-    let why = "invalid JSON: the body is not a complete array";
+    let why = "not JSON: the array is incomplete";
     Refusal::new(Check::Json, why.into())
 }
 

@@ -110,7 +110,7 @@ impl ScopeCheck<'_> {
             if let Ok(message) = Envelope::parse(message, &mut params) {
                 needed = needed.union(&self.needed_scopes(&message));
             } else if let Some((mended, _)) = mend_message(message) {
-                // The session also reads the mended message.
+                // The session also reads the repaired message.
                 let mut params = RequestParams::UNREAD;
                 if let Ok(message) = Envelope::parse(&mended, &mut params) {
                     needed = needed.union(&self.needed_scopes(&message));
@@ -141,9 +141,13 @@ impl ScopeCheck<'_> {
         if principal.is_some_and(|it| it.granted_scopes().is_some()) {
             return check_scopes(principal, needed);
         }
-        let why = Error::invalid_request(format!(
-            "insufficient scope: this needs {needed}, and the endpoint checks no access tokens; use `protect` or `authenticate`, \
+        tracing::warn!(
+            scopes = %needed,
+            "rejected a request that needs scopes: the endpoint checks no access tokens; use `protect` or `authenticate`, \
              or set `Principal::scopes` in a middleware"
+        );
+        let why = Error::invalid_request(format!(
+            "insufficient scope: this needs {needed}, and the server checks no access tokens"
         ));
         Err(response::refuse(StatusCode::FORBIDDEN, None, &why))
     }

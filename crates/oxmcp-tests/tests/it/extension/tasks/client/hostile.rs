@@ -90,7 +90,7 @@ async fn nonsensical_task_is_an_error_and_cancelled() {
         (
             created(json!({})),
             Some(state("input_required", json!({"inputRequests": {"a": 7}}))),
-            "asks for input, but",
+            "invalid request for input",
             true,
         ),
     ];

@@ -107,7 +107,10 @@ async fn unusable_body_fails_the_call() {
         ("application/json", "not json"),
     ] {
         let error = error_of(|asked| asked.text(200, form, body)).await;
-        assert!(error.message().contains("answer"), "{form} {body}: {error}");
+        assert!(
+            error.message().contains("the server returned"),
+            "{form} {body}: {error}"
+        );
     }
     let error = error_of(|asked| asked.status(202)).await;
     assert!(error.message().contains("202 Accepted"), "{error}");
@@ -154,7 +157,7 @@ async fn invalid_endpoint_is_refused_on_connect() {
         (Endpoint::new("http://a").header("a b", "c"), "a b"),
         (
             Endpoint::new("http://a").header("a", "se\ncret"),
-            "header a",
+            "header `a`",
         ),
     ];
     for (endpoint, what) in table {

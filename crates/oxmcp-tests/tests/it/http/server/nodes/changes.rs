@@ -48,7 +48,7 @@ async fn watched(servers: &[Server; 2], version: &str) -> Pair {
     // The other node takes the subscription over before its next answer.
     json(pair.other.call(2, "ping", json!({})).await).await;
     // A node that has just started may have missed changes, and may send notifications because of that.
-    told(&mut Events::of(pair.one.get().await)).await;
+    notified(&mut Events::of(pair.one.get().await)).await;
     turns().await;
     pair
 }
@@ -68,7 +68,7 @@ async fn heard(events: &mut Events) -> (Vec<String>, Option<String>) {
     (heard, last)
 }
 
-async fn told(events: &mut Events) -> Vec<String> {
+async fn notified(events: &mut Events) -> Vec<String> {
     heard(events).await.0
 }
 
@@ -80,22 +80,22 @@ async fn change_arrives_once_where_the_client_listens() {
             let Pair { one, other, .. } = watched(&servers, version).await;
             for here in [&one, &other] {
                 let mut events = Events::of(here.get().await);
-                assert_eq!(told(&mut events).await, [""; 0]);
+                assert_eq!(notified(&mut events).await, [""; 0]);
                 for server in &servers {
                     server.resource_updated(WATCHED);
-                    assert_eq!(told(&mut events).await, [WATCHED], "{version} {kind}");
+                    assert_eq!(notified(&mut events).await, [WATCHED], "{version} {kind}");
                     server.resource_updated(WATCHED);
                     server.remove_tools(["nap"]);
                     server.resource_updated(WATCHED);
-                    assert_eq!(told(&mut events).await, [TOOLS, WATCHED]);
+                    assert_eq!(notified(&mut events).await, [TOOLS, WATCHED]);
                     server.add_tools([idle("nap")]).unwrap();
-                    assert_eq!(told(&mut events).await, [TOOLS]);
+                    assert_eq!(notified(&mut events).await, [TOOLS]);
                 }
                 // Two changes, possibly at the same time, are notified once or twice.
                 for server in &servers {
                     server.resource_updated(WATCHED);
                 }
-                let told = told(&mut events).await;
+                let told = notified(&mut events).await;
                 assert!((1..=2).contains(&told.len()), "{told:?}");
             }
         }
@@ -115,7 +115,7 @@ async fn change_arrives_once_for_a_late_listener() {
             for listening in [here, there] {
                 let mut events = Events::of(listening.get().await);
                 let expected = if std::ptr::eq(listening, here) { 2 } else { 0 };
-                assert_eq!(told(&mut events).await, vec![WATCHED; expected]);
+                assert_eq!(notified(&mut events).await, vec![WATCHED; expected]);
                 drop(events);
                 turns().await;
             }
@@ -143,9 +143,9 @@ async fn change_arrives_once_for_a_moving_client() {
         } else {
             Events::of(one.get().await)
         };
-        assert_eq!(told(&mut events).await, [""; 0]);
+        assert_eq!(notified(&mut events).await, [""; 0]);
         servers[1].resource_updated(WATCHED);
-        assert_eq!(told(&mut events).await, [WATCHED]);
+        assert_eq!(notified(&mut events).await, [WATCHED]);
     }
 }
 
@@ -156,11 +156,11 @@ async fn lost_change_is_sent_again() {
     let mut events = Events::of(one.get().await);
     let seen = events.next().await.unwrap().id.unwrap();
     servers[1].resource_updated(WATCHED);
-    assert_eq!(told(&mut events).await, [WATCHED]);
+    assert_eq!(notified(&mut events).await, [WATCHED]);
     // The notification is sent again wherever the client resumes.
     for session in [&one, &other, &other, &one] {
         let mut again = Events::of(session.resume(&seen).await);
-        assert_eq!(told(&mut again).await, [WATCHED]);
+        assert_eq!(notified(&mut again).await, [WATCHED]);
         events = again;
     }
     drop(events);
@@ -176,14 +176,14 @@ async fn uncertain_changes_are_reported_as_everything_each_time() {
         for number in 0..2000 {
             servers[0].resource_updated(format!("test://{number}"));
         }
-        let mut all = told(&mut events).await;
+        let mut all = notified(&mut events).await;
         // One node knows what has changed, and the other node does not.
         all.sort();
         assert_eq!(all, [RESOURCES, TOOLS, WATCHED, WATCHED], "{round}");
         for _ in 0..5000 {
             links[0].publish("changes", Bytes::new()).await.unwrap();
         }
-        let mut all = told(&mut events).await;
+        let mut all = notified(&mut events).await;
         all.sort();
         all.dedup();
         assert_eq!(all, [RESOURCES, TOOLS, WATCHED], "{round}");

@@ -39,7 +39,7 @@ async fn template_not_matching_its_struct_is_refused() {
         ),
     ];
     insta::assert_snapshot!(problems.join("\n"), @r#"
-    resource template "db://{tabel}/{id}": field "table" is not a variable of the template, did you mean "tabel"? (variables: "tabel", "id")
+    resource template "db://{tabel}/{id}": field "table" is not a variable of the template; did you mean "tabel"? (variables: "tabel", "id")
     resource template "db://{table}": field "id" is not a variable of the template (variables: "table")
     resource template "db://{table}/{id}/{column}": no field for the variable "column"; add one, or remove the variable
     resource template "db://{table}/{id*}": variable "id" is a list because of its "*", but its field is not; use a `Vec`, or remove the "*"
@@ -49,7 +49,7 @@ async fn template_not_matching_its_struct_is_refused() {
     resource template "table/{id}/{table}": missing scheme; expected a URI such as "file:///notes.txt" or "notes://today"
     resource template "db://{inner}": the field "inner" cannot be read from a string, since it is an object with "table", "id"; use a String, a number, a bool, an enum without data, or an Option of these
     resource template "db://{inner}": arguments need names, but this schema accepts a string; use a struct with named fields
-    resource template "db://{table}/{id}": unknown argument "tabel", did you mean "table"? (arguments: "table", "id")
+    resource template "db://{table}/{id}": unknown argument "tabel"; did you mean "table"? (arguments: "table", "id")
     "#);
     let server = server([ResourceTemplate::new("db://{tabel}/{id}", "row", row)]);
     let error = testing::connect(&server).await.unwrap_err();

@@ -32,7 +32,7 @@ async fn requests_of_one_connection_are_answered_in_order() {
     client.read_until("/b").await;
 }
 
-/// Otherwise the second of two small writes waits for a delayed acknowledgement of the first.
+/// Otherwise the second of two small writes waits for a delayed acknowledgment of the first.
 #[tokio::test(start_paused = true)]
 async fn head_and_body_are_one_write() {
     let it = tested(Limits::default());
