@@ -33,8 +33,8 @@ import { Events } from './sse.mjs';
 import { makeCertificates, read } from './tls.mjs';
 
 /** Less than the timeout of `cargo xtask test interop`: only this process can end the processes that it has started. */
-const LIMIT = 80_000;
-const PATIENCE = 10_000;
+const LIMIT = 280_000;
+const PATIENCE = 60_000;
 
 const words = process.argv.slice(2);
 const options = { clean: false, nginx: undefined, nodes: undefined, tls: undefined, proxy: false, issuer: undefined };

@@ -14,9 +14,9 @@ from features import Refused, text
 # The number of times that a node is killed.
 KILLS = 2
 # The time limit of a call in seconds: longer than the time until the stream of a lost node ends.
-LIMIT = 12
+LIMIT = 60
 # The time limit for recovery after an event, in seconds.
-RECOVERY = 20
+RECOVERY = 60
 
 Way = Callable[[], Awaitable[None]]
 

@@ -67,8 +67,6 @@ const LEFT_FOR_ALL: &[&str] = &[
     "repeatedly_resuming_nonreaders_use_bounded_memory",
     "session_evictions_are_limited_by_cleanup_time",
     "hostile_names_stay_within_the_folder",
-    "session_closed_by_its_handler_ends",
-    "started_server_may_be_silent_for_a_while",
     "hard_to_parse_messages_need_little_extra_memory",
     "blocking_handler_does_not_outlive_its_input",
     "every_kind_of_bad_token_is_refused",

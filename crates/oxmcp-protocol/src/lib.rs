@@ -53,6 +53,7 @@ pub mod internal {
         },
         meta::has_meta::HasMeta,
         meta::request::{Era, RequestMeta, RequestParams, unsupported_version},
+        mrtr::checks::mend_unchecked_answer,
         mrtr::requests::{RawInputRequest, RawInputRequired, with_input_responses},
         result::{
             encode::{ResultType, encode_result, into_text, peek_result_type},

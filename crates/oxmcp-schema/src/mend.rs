@@ -38,6 +38,8 @@ pub enum Change {
     StringRead,
     /// A value that means "no members" was replaced by an empty object.
     EmptyObject,
+    /// Lone surrogates were replaced by U+FFFD. The place is the value as a whole.
+    SurrogatesReplaced,
 }
 
 /// Makes an invalid value valid by the changes above. `None` if that is not possible.

@@ -67,6 +67,7 @@
 //! | [`Completer`] | completion of arguments of prompts and templates while the user types |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | clients and their requests |
 //! | [`CacheOptions`], [`CacheMode`] | the cache of a client |
+//! | [`LeftOut`], [`ToleratedDeviation`] | the tolerated deviations of a server from the specification |
 //! | [`RequestContext`], [`Principal`] | the context of a request: progress, cancellation, the caller |
 //! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | elicitation, sampling and roots during a request |
 //! | [`logging`] | log messages for the user of the client |
@@ -210,7 +211,8 @@ pub mod transport;
 #[cfg(feature = "client")]
 pub use client::{
     Accept, Answer, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession, FeatureKind,
-    Listen, Listing, ResourceWatch, Subscription, SubscriptionEnd, SubscriptionEvent,
+    LeftOut, Listen, Listing, ResourceWatch, Subscription, SubscriptionEnd, SubscriptionEvent,
+    ToleratedDeviation,
 };
 pub use error::{Error, Result};
 pub use extension::Extension;

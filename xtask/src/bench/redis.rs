@@ -36,7 +36,7 @@ impl Redis {
             .spawn()
             .map_err(|e| format!("redis-server: {e}"))?;
         let redis = Self { server, port };
-        for _ in 0..1000 {
+        for _ in 0..6000 {
             if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
                 return Ok(redis);
             }

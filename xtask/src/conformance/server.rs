@@ -12,7 +12,7 @@ use std::{
 use crate::step::Outcome;
 
 /// The number of attempts to reach the server, and the pause between two of them.
-const LOOKS: usize = 1000;
+const LOOKS: usize = 6000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Our server as a process, which is killed when this value is dropped.

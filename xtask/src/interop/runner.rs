@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The time limit of a case: many times what the slowest case needs on a small machine.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// The number of lines that are shown of each output of a failed case.
 const SHOWN_LINES: usize = 40;

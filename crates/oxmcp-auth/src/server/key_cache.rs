@@ -9,7 +9,7 @@ use crate::{
     exchange::{Body, Request, Response},
     jose::Jwks,
     metadata::{
-        authorization_server::AuthorizationServerMetadata,
+        authorization_server::AuthorizationServerMetadata, document::Tolerated,
         well_known::authorization_server_metadata_urls,
     },
     time::UnixTime,
@@ -186,22 +186,29 @@ impl KeyCache {
     }
 
     /// Receives the outcome of the last fetch. Another one may be needed at once, since metadata only names the URL of the keys.
-    pub(super) fn fetched(&mut self, outcome: Result<Response, AuthError>, now: UnixTime) {
+    /// Returns the tolerated deviations of metadata.
+    pub(super) fn fetched(
+        &mut self,
+        outcome: Result<Response, AuthError>,
+        now: UnixTime,
+    ) -> Vec<Tolerated> {
+        let mut tolerated = Vec::new();
         if self.in_flight.take().is_none() {
-            return;
+            return tolerated;
         }
         let asked_metadata = matches!(self.source, KeySource::Discovery) && self.found.is_none();
         let outcome = match outcome {
-            Ok(response) if asked_metadata => self.take_metadata(&response),
+            Ok(response) if asked_metadata => self.take_metadata(&response, &mut tolerated),
             Ok(response) => self.take_keys(&response, now),
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {
             self.failed(error, now);
         }
+        tolerated
     }
 
-    fn take_metadata(&mut self, response: &Response) -> Result<()> {
+    fn take_metadata(&mut self, response: &Response, tolerated: &mut Vec<Tolerated>) -> Result<()> {
         if response.status().is_client_error() {
             let place = self.place + 1;
             if authorization_server_metadata_urls(&self.issuer)?.len() > place {
@@ -210,7 +217,7 @@ impl KeyCache {
             }
         }
         let body = success(response, "metadata")?;
-        let metadata = AuthorizationServerMetadata::parse(body)?;
+        let metadata = AuthorizationServerMetadata::parse_noting(body, tolerated)?;
         metadata.check(&self.issuer, UrlRules::for_server(&self.issuer)?)?;
         let Some(url) = metadata.jwks_uri else {
             return Err(AuthError::unsupported(format!(

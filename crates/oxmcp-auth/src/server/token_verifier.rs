@@ -18,6 +18,7 @@ use crate::{
     exchange::{Request, Response},
     jose::{Jwk, Jwks, Jws, KeyError},
     jwt::{Claims, Expected},
+    metadata::document::Tolerated,
     secret::Secret,
     time::UnixTime,
     url_rules,
@@ -418,28 +419,41 @@ impl TokenVerifier {
     }
 
     /// Receives the outcome of a request: the response, or a message that says why there is none. The body need not be read
-    /// beyond 1 MiB.
-    pub fn fetched(&self, fetch: &Fetch, outcome: Result<Response, String>, now: UnixTime) {
+    /// beyond 1 MiB. Returns the tolerated deviations of the metadata, for a log.
+    pub fn fetched(
+        &self,
+        fetch: &Fetch,
+        outcome: Result<Response, String>,
+        now: UnixTime,
+    ) -> Vec<Tolerated> {
         let outcome = outcome.map_err(AuthError::unavailable);
         match fetch.of {
             Of::Issuer(index) => {
-                if let Some(issuer) = self.issuers.get(index) {
-                    self.keys_fetched(issuer, outcome, now);
-                }
+                let issuer = self.issuers.get(index);
+                issuer.map_or_else(Vec::new, |issuer| self.keys_fetched(issuer, outcome, now))
             }
-            Of::Token(hash) => self.introspected(hash, outcome, now),
+            Of::Token(hash) => {
+                self.introspected(hash, outcome, now);
+                Vec::new()
+            }
         }
     }
 
-    fn keys_fetched(&self, issuer: &KnownIssuer, outcome: Result<Response>, now: UnixTime) {
+    fn keys_fetched(
+        &self,
+        issuer: &KnownIssuer,
+        outcome: Result<Response>,
+        now: UnixTime,
+    ) -> Vec<Tolerated> {
         let mut keys = issuer.keys.write();
-        keys.fetched(outcome, now);
+        let tolerated = keys.fetched(outcome, now);
         if let Some((keys, true)) = keys.keys(now) {
             let published: Vec<_> = keys.keys().iter().map(Jwk::thumbprint).collect();
             let has = |key: &str| published.iter().any(|it| it == key);
             let mut cache = self.cache.write();
             cache.retain_keys(&issuer.trusted.issuer, has);
         }
+        tolerated
     }
 
     fn introspected(&self, hash: TokenHash, outcome: Result<Response>, now: UnixTime) {
@@ -509,6 +523,24 @@ mod tests {
     use crate::jose::{Algorithm, SigningKey};
 
     const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);
+
+    #[test]
+    fn oddities_of_metadata_are_returned() {
+        let verifier = TokenVerifier::new(["https://mcp.example"]).unwrap();
+        let verifier = verifier
+            .issuer(TrustedIssuer::new("https://as.example"))
+            .unwrap();
+        let issuer = &verifier.issuers[0];
+        let odd = json!({"issuer": "https://as.example", "jwks_uri": "https://as.example/keys", "scopes_supported": 5});
+        assert!(matches!(
+            issuer.keys.write().refresh(NOW),
+            Refresh::Fetch { .. }
+        ));
+        let response = Response::new(odd.to_string().into_bytes().into());
+        let tolerated = verifier.keys_fetched(issuer, Ok(response), NOW);
+        let members: Vec<_> = tolerated.iter().map(|it| it.member.as_str()).collect();
+        assert_eq!(members, ["scopes_supported"]);
+    }
 
     #[test]
     fn tokens_of_keys_withdrawn_meanwhile_are_not_cached() {

@@ -7,7 +7,10 @@ use std::{borrow::Cow, fmt};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use oxmcp_json::Text;
 
-use crate::http_headers::names::{CLOSE, OPEN};
+use crate::{
+    http_headers::names::{CLOSE, OPEN},
+    values::json::EXACT,
+};
 
 /// Encodes a text as a header value: unchanged if it survives transport as plain text, otherwise as base64.
 #[must_use]
@@ -76,7 +79,7 @@ impl fmt::Display for HeaderValueError {
 }
 
 /// The largest integer that every JSON reader represents exactly.
-const MAX_SAFE: i64 = (1 << 53) - 1;
+const MAX_SAFE: i64 = EXACT - 1;
 
 /// An argument, as a header can mirror it.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! JSON-RPC request ids.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use oxmcp_json::{Text, write_string};
 use serde::{
@@ -9,8 +9,7 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The absolute value below which a floating-point number without a fraction is exactly one integer.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+use crate::values::json::whole;
 
 /// The id of a JSON-RPC request: a string or an integer, never null.
 ///
@@ -107,48 +106,54 @@ pub(crate) fn whole_number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| whole(value.as_f64()?))
 }
 
-/// The integer that equals the number.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the number is a small integer"
-)]
-pub(crate) fn whole(number: f64) -> Option<i64> {
-    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
+/// Reads a string or an integer. `name` says what the value is, for errors.
+pub(crate) fn string_or_integer<'de, T, D>(
+    name: &'static str,
+    deserializer: D,
+) -> Result<T, D::Error>
+where
+    T: From<i64> + for<'a> From<&'a str>,
+    D: Deserializer<'de>,
+{
+    struct StringOrInteger<T>(&'static str, PhantomData<T>);
+
+    impl<T: From<i64> + for<'a> From<&'a str>> Visitor<'_> for StringOrInteger<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{}, which is a string or an integer", self.0)
+        }
+
+        fn visit_i64<E>(self, number: i64) -> Result<T, E> {
+            Ok(number.into())
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+            i64::try_from(number).map(T::from).map_err(|_| {
+                E::custom(format_args!(
+                    "{} must fit into a signed 64-bit integer",
+                    self.0
+                ))
+            })
+        }
+
+        fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+            whole(number)
+                .map(T::from)
+                .ok_or_else(|| E::invalid_type(de::Unexpected::Float(number), &self))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<T, E> {
+            Ok(text.into())
+        }
+    }
+
+    deserializer.deserialize_any(StringOrInteger(name, PhantomData))
 }
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct IdVisitor;
-
-        impl Visitor<'_> for IdVisitor {
-            type Value = RequestId;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a request id, which is a string or an integer")
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<RequestId, E> {
-                Ok(RequestId::Number(number))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<RequestId, E> {
-                i64::try_from(number)
-                    .map(RequestId::Number)
-                    .map_err(|_| E::custom("a request ID must fit into a signed 64-bit integer"))
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<RequestId, E> {
-                whole(number)
-                    .map(RequestId::Number)
-                    .ok_or_else(|| E::invalid_type(de::Unexpected::Float(number), &self))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<RequestId, E> {
-                Ok(RequestId::String(text.into()))
-            }
-        }
-
-        deserializer.deserialize_any(IdVisitor)
+        string_or_integer("a request id", deserializer)
     }
 }
 

@@ -9,12 +9,12 @@ use serde::de::{
 };
 
 use super::{
-    BASE64, ENTRY, Leniency, ONE_OR_MANY, SCHEMA, TAGGED,
+    BASE64, BLOCK, ENTRY, FIELD, Leniency, ONE_OR_MANY, SCHEMA, TAGGED,
     error::{Error, Step},
     repair::standard_base64,
     state::{Attempts, State},
 };
-use crate::jsonrpc::id::whole;
+use crate::values::json::whole;
 
 /// The name by which `RawValue` asks for the text of a value.
 const RAW: &str = "$serde_json::private::RawValue";
@@ -31,6 +31,7 @@ const SUPPLIED: &[(&str, &[&str])] = &[
     ("ListResourceTemplatesResult", &["resourceTemplates"]),
     ("ListRootsResult", &["roots"]),
     ("ListTasksResult", &["tasks"]),
+    ("Select", &["type"]),
     ("GetPromptResult", &["messages"]),
     ("ReadResourceResult", &["contents"]),
     ("CompleteResult", &["completion"]),
@@ -194,7 +195,12 @@ impl<'s, 'de> Lenient<'s, 'de> {
         Some(Members::new(self.state, text, supplied))
     }
 
-    fn tagged<V: Visitor<'de>>(self, tag: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn tagged<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        (tag, default): (&'static str, Option<&'static str>),
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         let read = || {
             let value = self.single();
             if value.first() == Some(b'"') {
@@ -212,9 +218,20 @@ impl<'s, 'de> Lenient<'s, 'de> {
                 }
                 return visitor.visit_newtype_struct(value);
             }
-            visitor.visit_map(members.with_first(tag))
+            visitor.visit_map(members.with_first(tag, default.map(Text::checked)))
         };
         read().map_err(|mut error: Error| {
+            let is_own = error.place.is_none() && self.first() == Some(b'{');
+            error.is_tagged |= is_own && name == BLOCK;
+            self.state.placed(error)
+        })
+    }
+
+    /// Reads a field of a form, as a sequence: the object, and the same object by its kind, unless that has failed.
+    fn field<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let times = if self.state.is_unknown() { 1 } else { 2 };
+        let read = visitor.visit_seq(Repeated { value: self, times });
+        read.map_err(|mut error| {
             error.is_tagged |= error.place.is_none() && self.first() == Some(b'{');
             self.state.placed(error)
         })
@@ -348,6 +365,7 @@ impl<'de> Deserializer<'de> for Lenient<'_, 'de> {
                 let any = Text::checked(r#"{"type":"object"}"#);
                 visitor.visit_newtype_struct(Self::new(self.state, any))
             }
+            FIELD => self.field(visitor),
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -394,8 +412,8 @@ impl<'de> Deserializer<'de> for Lenient<'_, 'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        if let (TAGGED, Some(tag)) = (name, fields.first()) {
-            return self.tagged(tag, visitor);
+        if let (TAGGED | BLOCK, Some(tag)) = (name, fields.first()) {
+            return self.tagged(name, (tag, fields.get(1).copied()), visitor);
         }
         if name == "EmptyResult" && self.first() != Some(b'{') {
             // Any value only confirms that the request was served.
@@ -527,14 +545,16 @@ impl<'s, 'de> Members<'s, 'de> {
         }
     }
 
-    /// The same members, with the member `name` before all others.
-    fn with_first(mut self, name: &'static str) -> Self {
+    /// The same members, with the member `name` before all others: with the value `default` if it is absent.
+    fn with_first(mut self, name: &'static str, default: Option<Text<'de>>) -> Self {
         let mut members = self.text.members();
         let found = members.find(|(key, value)| key.is_str(name) && !value.is_null());
         let is_left_out = self.state.leaves_out(&Step::Member(name.into()));
         self.first = found
             .filter(|_| !is_left_out)
-            .map(|(_, value)| (name, value));
+            .map(|(_, value)| value)
+            .or(default)
+            .map(|value| (name, value));
         self.first_name = Some(name);
         self
     }
@@ -592,6 +612,27 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
                 seed.deserialize(Lenient::absent(state))
             }),
         }
+    }
+}
+
+/// The same value several times, as a sequence.
+struct Repeated<'s, 'de> {
+    value: Lenient<'s, 'de>,
+    times: usize,
+}
+
+impl<'de> SeqAccess<'de> for Repeated<'_, 'de> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        if self.times == 0 {
+            return Ok(None);
+        }
+        self.times -= 1;
+        seed.deserialize(self.value).map(Some)
     }
 }
 

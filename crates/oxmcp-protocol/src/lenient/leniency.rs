@@ -45,7 +45,7 @@ leniencies! {
     Base64 = "base64": "Base64 is unpadded, URL-safe, wrapped, or has a `data:` prefix.",
     LoneSurrogate = "lone-surrogate": "A string has half of a surrogate pair; it is read as U+FFFD.",
     UntypedContent = "untyped-content": "A content block is a bare string, or lacks its type.",
-    UnknownBlock = "unknown-block": "A content block does not fit its type; it is kept as an unknown block.",
+    UnknownBlock = "unknown-block": "A content block or a field of a form does not fit its type; it is kept as an unknown one.",
     MemberLeftOut = "member-left-out": "A member does not fit its type and is not required; it is left out.",
     EntryLeftOut = "entry-left-out": "An entry of a list cannot be read; it is left out, and the rest of the list is used.",
     EnvelopeMember = "envelope-member": "A message has members of another kind of message, or null members.",
@@ -60,6 +60,7 @@ leniencies! {
     ContentType = "content-type": "A body has another content type than its content.",
     StaleSession = "stale-session": "A client sends `initialize` with the id of a session that has ended.",
     NoDiscovery = "no-discovery": "A legacy server answers `server/discover` with a server error, or not at all.",
+    AcceptHeader = "accept-header": "A client does not accept both JSON and event streams.",
     MissingHeader = "missing-header": "A header that an extension requires is absent.",
     NullArgument = "null-argument": "An optional argument is `null`, which its schema does not accept; it is left out.",
     TextArgument = "text-argument": "An argument is JSON in a string, where the schema accepts no string.",
@@ -68,6 +69,14 @@ leniencies! {
     IssuerSlash = "issuer-slash": "The metadata of an authorization server differ from its issuer in the slash after the host.",
     RefreshRefused = "refresh-refused": "An authorization server refuses a refresh in another way than `invalid_grant`.",
     Metadata = "authorization-metadata": "A document of an authorization server has members of another type.",
+}
+
+impl Leniency {
+    /// Whether an entry or a member is left out.
+    #[must_use]
+    pub const fn leaves_out(self) -> bool {
+        matches!(self, Self::EntryLeftOut | Self::MemberLeftOut)
+    }
 }
 
 impl fmt::Display for Leniency {
@@ -84,7 +93,7 @@ pub struct Tolerated {
     pub leniency: Leniency,
     /// The place in the message as a JSON pointer, such as `/tools/3/icons`. Empty for the message as a whole.
     pub place: String,
-    /// The reason why a member or an entry was left out. Empty in all other cases.
+    /// The reason why a member or an entry was left out, or kept as unknown. Empty in all other cases.
     pub detail: String,
 }
 

@@ -63,8 +63,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     }
 }
 
-/// An entry of a list. `None` if it was left out, which only a lenient deserializer does.
-struct Entry<T>(Option<T>);
+/// An entry of a list, or a value that is read by itself like one. `None` if it was left out, which only a lenient deserializer
+/// does.
+pub(crate) struct Entry<T>(pub(crate) Option<T>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Entry<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

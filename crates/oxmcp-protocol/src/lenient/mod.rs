@@ -17,12 +17,17 @@ mod state;
 
 pub use envelope::mend_message;
 pub use leniency::{Leniency, Tolerated};
-pub(crate) use list::{list, optional_list};
+pub(crate) use list::{Entry, list, optional_list};
 pub use reading::{Reading, read};
+pub use repair::without_lone_surrogates;
 pub(crate) use schema::{optional_schema, schema};
 
 /// The name by which a tagged union announces itself to a [`Deserializer`](deserializer::Lenient).
 pub(crate) const TAGGED: &str = "$oxmcp::tagged";
+/// The name by which a tagged union announces itself that keeps each object which does not fit its tag as an unknown variant.
+pub(crate) const BLOCK: &str = "$oxmcp::block";
+/// The name by which a field of a form announces itself.
+pub(crate) const FIELD: &str = "$oxmcp::field";
 /// The name by which bytes in base64 announce themselves.
 pub(crate) const BASE64: &str = "$oxmcp::base64";
 /// The name by which a list that may be a single item announces itself.

@@ -16,7 +16,7 @@ use super::{
 pub struct Reading<T> {
     /// The value.
     pub value: T,
-    /// The deviations that were tolerated: the first 16.
+    /// The deviations that were tolerated: 16 at most, first of all what was left out.
     pub tolerated: Vec<Tolerated>,
 }
 

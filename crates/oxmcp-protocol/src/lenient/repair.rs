@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// The text with each escaped surrogate that has no partner replaced by U+FFFD. Borrowed if there is none.
-pub(super) fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+/// Replaces each escaped surrogate without a partner by U+FFFD, in JSON text. Borrowed if there is none.
+#[must_use]
+pub fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let mut copied = 0;
     let mut at = 0;

@@ -28,7 +28,8 @@ enum Repair {
 /// The state of the reading of one message.
 pub(super) struct State {
     place: RefCell<Vec<Step>>,
-    repairs: RefCell<Vec<(Vec<Step>, Repair)>>,
+    /// The repairs, each with its place and the reason for it.
+    repairs: RefCell<Vec<(Vec<Step>, Repair, String)>>,
     pub(super) tolerated: RefCell<Vec<Tolerated>>,
     /// The number of bytes that repeated attempts may still read.
     budget: Cell<usize>,
@@ -60,9 +61,26 @@ impl State {
     fn report(&self, new: Tolerated) {
         let mut tolerated = self.tolerated.borrow_mut();
         let is_known = |it: &Tolerated| it.leniency == new.leniency && it.place == new.place;
-        if tolerated.len() < MAX_REPORTED && !tolerated.iter().any(is_known) {
-            tolerated.push(new);
+        if tolerated.iter().any(is_known) {
+            return;
         }
+        if tolerated.len() == MAX_REPORTED {
+            // A loss is reported in place of a deviation that another one of the same kind stands for.
+            let stands_again = |(index, it): &(usize, &Tolerated)| {
+                let before = tolerated.iter().take(*index);
+                before
+                    .into_iter()
+                    .any(|other| other.leniency == it.leniency)
+            };
+            let mut others = tolerated.iter().enumerate();
+            let is_replaceable =
+                |it: &(usize, &Tolerated)| !it.1.leniency.leaves_out() && stands_again(it);
+            match others.rfind(is_replaceable) {
+                Some((index, _)) if new.leniency.leaves_out() => drop(tolerated.remove(index)),
+                _ => return,
+            }
+        }
+        tolerated.push(new);
     }
 
     /// Runs `read` at a part of the current value, and gives an error from it its place.
@@ -89,7 +107,7 @@ impl State {
     pub(super) fn leaves_out(&self, step: &Step) -> bool {
         let repairs = self.repairs.borrow();
         let place = self.place.borrow();
-        repairs.iter().any(|(at, repair)| {
+        repairs.iter().any(|(at, repair, _)| {
             *repair == Repair::LeaveOut
                 && at
                     .split_last()
@@ -103,7 +121,7 @@ impl State {
         let place = self.place.borrow();
         repairs
             .iter()
-            .any(|(at, repair)| *repair == Repair::Unknown && *at == *place)
+            .any(|(at, repair, _)| *repair == Repair::Unknown && *at == *place)
     }
 }
 
@@ -158,13 +176,17 @@ impl<'s, 'de> Attempts<'s, 'de> {
         let own = self.state.place.borrow().len();
         let place = error.place.unwrap_or_default();
         let mut repairs = self.state.repairs.borrow_mut();
-        let has = |repair: &Repair| repairs.iter().any(|(at, it)| it == repair && *at == place);
+        let has = |repair: &Repair| {
+            repairs
+                .iter()
+                .any(|(at, it, _)| it == repair && *at == place)
+        };
         if error.is_tagged && !has(&Repair::Unknown) {
             // The block is kept as it came.
-            repairs.retain(|(at, _)| !(at.len() > place.len() && at.starts_with(&place)));
-            repairs.push((place, Repair::Unknown));
+            repairs.retain(|(at, ..)| !(at.len() > place.len() && at.starts_with(&place)));
+            repairs.push((place, Repair::Unknown, message.clone()));
         } else if place.len() > own && !has(&Repair::LeaveOut) {
-            repairs.push((place, Repair::LeaveOut));
+            repairs.push((place, Repair::LeaveOut, message.clone()));
         } else {
             self.is_over = true;
         }
@@ -174,13 +196,16 @@ impl<'s, 'de> Attempts<'s, 'de> {
     /// Ends the attempts with success: reports the repairs that were made.
     pub(super) fn succeeded(&self) {
         let repairs = self.state.repairs.borrow();
-        for (place, repair) in repairs.iter().skip(self.outer) {
+        for (place, repair, reason) in repairs.iter().skip(self.outer) {
             let leniency = match (repair, place.last()) {
                 (Repair::Unknown, _) => Leniency::UnknownBlock,
                 (Repair::LeaveOut, Some(Step::Item(_))) => Leniency::EntryLeftOut,
                 (Repair::LeaveOut, _) => Leniency::MemberLeftOut,
             };
-            self.state.note(leniency, pointer(place));
+            self.state.report(Tolerated {
+                detail: reason.clone(),
+                ..Tolerated::new(leniency, pointer(place))
+            });
         }
     }
 

@@ -3,10 +3,14 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::types::{
-    CallToolResult, ContentBlock, CreateMessageParams, GetPromptResult, InitializeParams,
-    InitializeResult, ListPromptsResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-    ReadResourceResult, SetLevelParams,
+use crate::{
+    mrtr::requests::{InputRequest, InputRequiredResult},
+    types::{
+        CallToolResult, CompleteParams, ContentBlock, CreateMessageParams, ElicitParams,
+        GetPromptResult, InitializeParams, InitializeResult, ListPromptsResult,
+        ListResourcesResult, ListToolsResult, LoggingLevel, PrimitiveSchema, ReadResourceResult,
+        SetLevelParams,
+    },
 };
 
 /// Reads a value leniently, and returns its JSON and what was tolerated.
@@ -234,11 +238,130 @@ fn duplicate_names_are_refused() {
 #[test]
 fn unknown_tag_is_omitted() {
     let text = r#"{"mode":[],"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
-    let read = read::<crate::types::ElicitParams>(text).unwrap();
-    assert!(matches!(read.value, crate::types::ElicitParams::Form(_)));
+    let read = read::<ElicitParams>(text).unwrap();
+    assert!(matches!(read.value, ElicitParams::Form(_)));
+    let [left_out] = &*read.tolerated else {
+        panic!("{:?}", read.tolerated)
+    };
     assert_eq!(
-        read.tolerated,
-        [Tolerated::new(Leniency::MemberLeftOut, "/mode")]
+        left_out.to_string(),
+        "member-left-out at `/mode`: expected a string, got an array"
+    );
+}
+
+#[test]
+fn fields_of_forms_keep_their_kind() {
+    let form = r#"{"message":"m","requestedSchema":{"type":"object","properties":{
+        "a":{"type":"string","enum":null,"oneOf":null,"items":null,"title":null,"minLength":"5","maxLength":null,"format":null},
+        "b":{"type":"integer","minimum":"1","maximum":null,"default":null,"title":[1,2]},
+        "c":{"type":"boolean","default":"true","description":null},
+        "d":{"type":"string","enum":["x"],"enumNames":null,"default":5},
+        "e":{"enum":["x"]},
+        "f":{"type":"array","items":{"type":"string","enum":["x"],"anyOf":null},"minItems":1.0,"default":null},
+        "g":{"type":"string","pattern":{}},
+        "h":{"type":"tea","kind":null}
+    },"required":null}}"#;
+    let read = read::<ElicitParams>(form).unwrap();
+    let ElicitParams::Form(form) = read.value else {
+        panic!("{:?}", read.value)
+    };
+    assert_eq!(
+        serde_json::to_value(&form.requested_schema.properties).unwrap(),
+        json!({
+            "a": {"type": "string", "minLength": 5},
+            "b": {"type": "integer", "minimum": 1},
+            "c": {"type": "boolean", "default": true},
+            "d": {"type": "string", "enum": ["x"]},
+            "e": {"type": "string", "enum": ["x"]},
+            "f": {"type": "array", "items": {"type": "string", "enum": ["x"]}, "minItems": 1},
+            "g": {"type": "string"},
+            "h": {"type": "tea", "kind": null},
+        })
+    );
+    let tolerated: Vec<_> = read.tolerated.iter().map(ToString::to_string).collect();
+    let place = "/requestedSchema/properties";
+    for expected in [
+        format!("other-type at `{place}/a/minLength`"),
+        format!("missing-member at `{place}/e/type`"),
+        format!("member-left-out at `{place}/d/default`"),
+        format!("member-left-out at `{place}/g/pattern`"),
+    ] {
+        let is_listed = tolerated.iter().any(|it| it.starts_with(&expected));
+        assert!(is_listed, "{expected}: {tolerated:?}");
+    }
+    // Strictly, a field of a known type is refused, and one of an unknown type kept.
+    for (field, is_read) in [
+        (r#"{"type":"string","minLength":"5"}"#, false),
+        (r#"{"type":"string","enum":["x"],"default":5}"#, false),
+        (r#"{"type":"tea","minLength":"5"}"#, true),
+    ] {
+        let read = serde_json::from_str::<PrimitiveSchema>(field);
+        assert_eq!(read.is_ok(), is_read, "{field}: {read:?}");
+    }
+}
+
+#[test]
+fn known_tags_name_their_variant() {
+    for params in [
+        r#"{"message":"m","requestedSchema":{"type":"object","properties":{}},"task":5}"#,
+        r#"{"task":"x","message":"m","requestedSchema":{"type":"object","properties":null},"_meta":[]}"#,
+        r#"{"mode":null,"message":5,"requestedSchema":{"type":"object","properties":[]}}"#,
+        r#"{"message":"m","requestedSchema":{"properties":{}},"mode":"form","task":[1]}"#,
+    ] {
+        let read = read::<ElicitParams>(params).unwrap();
+        assert!(
+            matches!(read.value, ElicitParams::Form(_)),
+            "{params}: {read:?}"
+        );
+    }
+    let url = r#"{"message":"m","url":"https://a.example","mode":"url","elicitationId":{}}"#;
+    let read_url = read::<ElicitParams>(url).unwrap().value;
+    assert!(matches!(read_url, ElicitParams::Url(_)), "{read_url:?}");
+    let odd = r#"{"ref":{"name":"n","title":{},"type":"ref/prompt"},"argument":{"name":"a","value":"v"}}"#;
+    let params = read::<CompleteParams>(odd).unwrap().value;
+    assert_eq!(params.reference.prompt_name(), Some("n"));
+    // The variant lacks what it needs.
+    for odd in [
+        r#"{"ref":{"type":"ref/prompt","title":null},"argument":{"name":"a","value":"v"}}"#,
+        r#"{"ref":{"type":"ref/prompt","name":{}},"argument":{"name":"a","value":"v"}}"#,
+        r#"{"ref":{"type":"ref/resource","uri":[1,2]},"argument":{"name":"a","value":"v"}}"#,
+    ] {
+        assert!(read::<CompleteParams>(odd).is_err(), "{odd}");
+    }
+    for odd in [
+        r#"{"mode":"url","message":"m","task":null}"#,
+        r#"{"mode":"form","message":"m","task":5}"#,
+        r#"{"message":"m","requestedSchema":5}"#,
+    ] {
+        assert!(read::<ElicitParams>(odd).is_err(), "{odd}");
+    }
+}
+
+#[test]
+fn input_requests_are_read_by_their_method() {
+    let asked = r#"{"inputRequests":{
+        "a":{"params":{"message":"m","requestedSchema":{"type":"object","properties":{}},"task":5},"method":"elicitation/create"},
+        "b":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":"x"}],"maxTokens":5.0}},
+        "c":{"method":"roots/list","params":null}
+    },"requestState":null}"#;
+    let read = read::<InputRequiredResult>(asked).unwrap();
+    let requests = read.value.input_requests.unwrap();
+    let methods: Vec<_> = requests
+        .iter()
+        .map(|(key, it)| (key, it.method()))
+        .collect();
+    assert_eq!(
+        methods,
+        [
+            ("a", "elicitation/create"),
+            ("b", "sampling/createMessage"),
+            ("c", "roots/list")
+        ]
+    );
+    let first = requests.get("a").unwrap();
+    assert!(
+        matches!(first, InputRequest::Elicit(ElicitParams::Form(_))),
+        "{first:?}"
     );
 }
 
@@ -355,6 +478,28 @@ fn malformed_envelopes_are_repaired() {
     ] {
         assert_eq!(mended(message), None, "{message}");
     }
+}
+
+#[test]
+fn losses_are_reported_before_other_deviations() {
+    let odd = r#"{"name":"a","inputSchema":{},"icons":null}"#;
+    let tools = [&*vec![odd; 30].join(","), "{}", "null"].join(",");
+    let reading = read::<ListToolsResult>(&format!(r#"{{"tools":[{tools}]}}"#)).unwrap();
+    assert_eq!(reading.value.tools.len(), 30);
+    assert_eq!(reading.tolerated.len(), 16);
+    let losses = reading
+        .tolerated
+        .iter()
+        .filter(|it| it.leniency.leaves_out());
+    let losses: Vec<_> = losses.map(ToString::to_string).collect();
+    assert_eq!(
+        losses,
+        [
+            "entry-left-out at `/tools/30`: missing field `name`",
+            "entry-left-out at `/tools/31`: the entry is null"
+        ]
+    );
+    assert_eq!(reading.tolerated[0].leniency, Leniency::NullMember);
 }
 
 #[test]

@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{self, Visitor},
-};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::jsonrpc::id::{number, whole, whole_number};
+use crate::jsonrpc::id::{number, string_or_integer, whole_number};
 
 /// The token that ties progress notifications to the request that asked for them: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -80,38 +77,6 @@ impl fmt::Display for ProgressToken {
 
 impl<'de> Deserialize<'de> for ProgressToken {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TokenVisitor;
-
-        impl Visitor<'_> for TokenVisitor {
-            type Value = ProgressToken;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a progress token, which is a string or an integer")
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<ProgressToken, E> {
-                Ok(ProgressToken::Number(number))
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<ProgressToken, E> {
-                i64::try_from(number)
-                    .map(ProgressToken::Number)
-                    .map_err(|_| {
-                        E::custom("a progress token must fit into a signed 64-bit integer")
-                    })
-            }
-
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<ProgressToken, E> {
-                whole(number)
-                    .map(ProgressToken::Number)
-                    .ok_or_else(|| E::invalid_type(de::Unexpected::Float(number), &self))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<ProgressToken, E> {
-                Ok(ProgressToken::String(text.into()))
-            }
-        }
-
-        deserializer.deserialize_any(TokenVisitor)
+        string_or_integer("a progress token", deserializer)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use oxmcp_json::Text;
 use serde::de::DeserializeOwned;
 use serde_json::{
     Value,
@@ -11,6 +12,7 @@ use serde_json::{
 use crate::{
     error::EncodeError,
     jsonrpc::error::{ErrorCode, ErrorObject},
+    lenient::{Reading, Tolerated},
     meta::object::Meta,
     mrtr::requests::InputRequest,
     result::payload::Payload,
@@ -28,7 +30,7 @@ use crate::{
         roots::ListRootsResult,
         sampling::{CreateMessageParams, CreateMessageResult, IncludeContext},
     },
-    values::json::JsonObject,
+    values::json::{JsonObject, whole},
 };
 
 /// The method of a request, the `_meta` of its params, and its params without the `_meta`.
@@ -144,14 +146,60 @@ impl InputRequest {
         revision: Revision,
     ) -> Result<Box<RawValue>, String> {
         match self {
-            Self::Elicit(ElicitParams::Form(form)) => form_answer(form, answer, revision),
+            Self::Elicit(ElicitParams::Form(form)) => return form_answer(form, answer, revision),
             Self::Elicit(ElicitParams::Url(_) | ElicitParams::Unknown(_)) => {
-                parsed::<ElicitResult>(answer)
+                parsed::<ElicitResult>(answer).map(drop)?;
             }
-            Self::CreateMessage(_) => parsed::<CreateMessageResult>(answer),
-            Self::ListRoots(_) => parsed::<ListRootsResult>(answer),
-            Self::Unknown { .. } => Ok(answer.to_owned()),
+            Self::CreateMessage(_) => parsed::<CreateMessageResult>(answer).map(drop)?,
+            Self::ListRoots(_) => parsed::<ListRootsResult>(answer).map(drop)?,
+            Self::Unknown { .. } => {}
         }
+        Ok(answer.to_owned())
+    }
+
+    /// Reads an answer leniently that [`check_answer`](Self::check_answer) has refused, and writes it again without its deviations.
+    /// `None` if it has none, or cannot be read. An input response that is not an object is never an answer.
+    #[must_use]
+    pub fn mend_answer(
+        &self,
+        answer: &RawValue,
+        revision: Revision,
+    ) -> Option<(Box<RawValue>, Vec<Tolerated>)> {
+        if revision.has_input_responses() && !answer.get().starts_with('{') {
+            return None;
+        }
+        match self {
+            Self::Elicit(_) => mended::<ElicitResult>(answer),
+            Self::CreateMessage(_) => mended::<CreateMessageResult>(answer),
+            Self::ListRoots(_) => mended::<ListRootsResult>(answer),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// Reads an answer leniently whose question is not known, like [`InputRequest::mend_answer`]: the members tell what was asked. `None`
+/// also if it can be read strictly.
+#[must_use]
+pub fn mend_unchecked_answer(answer: &RawValue) -> Option<(Box<RawValue>, Vec<Tolerated>)> {
+    fn odd<T: Payload + DeserializeOwned>(
+        answer: &RawValue,
+    ) -> Option<(Box<RawValue>, Vec<Tolerated>)> {
+        let is_odd = T::from_json(answer.get()).is_err();
+        is_odd.then(|| mended::<T>(answer)).flatten()
+    }
+    let has = |name: &str| {
+        Text::from(answer)
+            .members()
+            .any(|(key, _)| key.is_str(name))
+    };
+    if has("action") {
+        odd::<ElicitResult>(answer)
+    } else if has("role") || has("model") {
+        odd::<CreateMessageResult>(answer)
+    } else if has("roots") {
+        odd::<ListRootsResult>(answer)
+    } else {
+        None
     }
 }
 
@@ -193,14 +241,20 @@ fn missing_sampling(
     Some(("give a model tools", "sampling.tools", needed))
 }
 
-fn parsed<T: Payload + DeserializeOwned>(answer: &RawValue) -> Result<Box<RawValue>, String> {
-    match T::from_json(answer.get()) {
-        Ok(_) => Ok(answer.to_owned()),
-        Err(error) => match T::from_json_leniently(answer.get()) {
-            Ok(reading) => to_raw_value(&reading.value).map_err(|error| error.to_string()),
-            Err(_) => Err(error.to_string()),
-        },
+fn parsed<T: Payload + DeserializeOwned>(answer: &RawValue) -> Result<T, String> {
+    // An array would be read as the members of an object in their order.
+    if !answer.get().starts_with('{') {
+        return Err("expected an object".to_owned());
     }
+    T::from_json(answer.get()).map_err(|error| error.to_string())
+}
+
+fn mended<T: Payload + DeserializeOwned>(
+    answer: &RawValue,
+) -> Option<(Box<RawValue>, Vec<Tolerated>)> {
+    let Reading { value, tolerated } = T::from_json_leniently(answer.get()).ok()?;
+    let written = to_raw_value(&value).ok()?;
+    (!tolerated.is_empty()).then_some((written, tolerated))
 }
 
 fn form_answer(
@@ -208,8 +262,7 @@ fn form_answer(
     answer: &RawValue,
     revision: Revision,
 ) -> Result<Box<RawValue>, String> {
-    let answer = parsed::<ElicitResult>(answer)?;
-    let mut result = ElicitResult::from_json(answer.get()).map_err(|error| error.to_string())?;
+    let mut result = parsed::<ElicitResult>(answer)?;
     if result.action != ElicitAction::Accept {
         result.content = None;
     } else {
@@ -247,16 +300,10 @@ fn split_list(value: &mut Value) {
     }
 }
 
-/// The bound up to which all JSON parsers represent every whole number exactly.
-const EXACT: f64 = 9_007_199_254_740_992.0;
-
 fn drop_zero_fraction(value: &mut Value) {
     if let Value::Number(number) = value
         && number.is_f64()
-        && let Some(float) = number.as_f64()
-        && float.fract() == 0.0
-        && float.abs() < EXACT
-        && let Ok(number) = format!("{float:.0}").parse::<i64>()
+        && let Some(number) = number.as_f64().and_then(whole)
     {
         *value = number.into();
     }

@@ -2,13 +2,18 @@
 //!
 //! See [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use oxmcp_json::Text;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error, ser::SerializeMap};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, IgnoredAny, MapAccess, Visitor},
+    ser::SerializeMap,
+};
 use serde_json::value::RawValue;
 
 use crate::{
+    lenient::TAGGED,
     meta::{has_meta::HasMeta, object::Meta},
     mrtr::responses::InputResponses,
     types::{base::EmptyParams, elicitation::params::ElicitParams, sampling::CreateMessageParams},
@@ -87,21 +92,54 @@ impl Serialize for InputRequest {
 
 impl<'de> Deserialize<'de> for InputRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Members {
-            method: String,
-            params: Option<Box<RawValue>>,
-        }
+        // Like a struct, but a lenient deserializer begins with the method.
+        deserializer.deserialize_struct(TAGGED, &["method"], InputRequestVisitor)
+    }
+}
 
-        let Members { method, params } = Members::deserialize(deserializer)?;
+struct InputRequestVisitor;
+
+impl<'de> Visitor<'de> for InputRequestVisitor {
+    type Value = InputRequest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an input request")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<InputRequest, A::Error> {
+        let (mut method, mut params) = (None::<String>, None::<Box<RawValue>>);
+        let mut request = None;
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            match &*key {
+                "method" if method.is_some() => return Err(A::Error::duplicate_field("method")),
+                "method" => method = Some(map.next_value()?),
+                "params" if params.is_some() || request.is_some() => {
+                    return Err(A::Error::duplicate_field("params"));
+                }
+                "params" => match method.as_deref() {
+                    Some("elicitation/create") => {
+                        request = Some(InputRequest::Elicit(map.next_value()?));
+                    }
+                    Some("sampling/createMessage") => {
+                        request = Some(InputRequest::CreateMessage(map.next_value()?));
+                    }
+                    _ => params = map.next_value()?,
+                },
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let method = method.ok_or_else(|| A::Error::missing_field("method"))?;
         let text = params.as_deref().map_or("{}", RawValue::get);
-        let request = match &*method {
-            "elicitation/create" => ElicitParams::read(text).map(Self::Elicit),
-            "sampling/createMessage" => CreateMessageParams::read(text).map(Self::from),
-            "roots/list" => EmptyParams::read(text).map(Self::ListRoots),
-            _ => Ok(Self::Unknown { method, params }),
+        let request = match (request, &*method) {
+            (Some(request), _) => Ok(request),
+            (None, "elicitation/create") => ElicitParams::read(text).map(InputRequest::Elicit),
+            (None, "sampling/createMessage") => {
+                CreateMessageParams::read(text).map(InputRequest::from)
+            }
+            (None, "roots/list") => EmptyParams::read(text).map(InputRequest::ListRoots),
+            (None, _) => Ok(InputRequest::Unknown { method, params }),
         };
-        request.map_err(D::Error::custom)
+        request.map_err(A::Error::custom)
     }
 }
 

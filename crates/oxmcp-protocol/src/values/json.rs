@@ -104,20 +104,22 @@ pub(crate) fn present<'de, D: Deserializer<'de>>(
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// The number as an integer, if it is whole and below 2^53 in magnitude, so that no neighbor has the same value as an `f64`.
+/// The bound below which an `f64` represents each integer, so that no neighbor has the same value.
+pub(crate) const EXACT: i64 = 1 << 53;
+
+/// The number as an integer, if it is whole and below [`EXACT`] in magnitude.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "below 2^53 a whole f64 is an i64"
 )]
-fn as_integer(value: f64) -> Option<i64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+pub(crate) fn whole(value: f64) -> Option<i64> {
     let whole = value as i64;
-    (whole as f64 == value && value.abs() < EXACT).then_some(whole)
+    (whole as f64 == value && value.abs() < EXACT as f64).then_some(whole)
 }
 
 /// Appends a number as [`number`] serializes it.
 pub(crate) fn write_number(out: &mut Vec<u8>, value: f64) {
-    match as_integer(value) {
+    match whole(value) {
         Some(whole) => out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes()),
         None => serde_json::to_writer(out, &value).expect("every number is written somehow"),
     }
@@ -132,7 +134,7 @@ pub(crate) mod number {
         reason = "the signature that serde asks for"
     )]
     pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        match super::as_integer(*value) {
+        match super::whole(*value) {
             Some(whole) => serializer.serialize_i64(whole),
             None => serializer.serialize_f64(*value),
         }

@@ -7,7 +7,7 @@ use serde::de::{
 };
 use serde_json::{Value, value::RawValue};
 
-use crate::{lenient::TAGGED, values::json::JsonObject};
+use crate::values::json::JsonObject;
 
 /// A union whose variant is named by the member [`TAG`](Self::TAG).
 pub(crate) trait Tagged: Sized {
@@ -16,8 +16,10 @@ pub(crate) trait Tagged: Sized {
     /// The tag that is assumed if the member is absent. `None` if the member is required.
     const DEFAULT: Option<&'static str> = None;
 
-    /// [`TAG`](Self::TAG), as the members of a struct.
+    /// [`TAG`](Self::TAG), as the members of a struct, and the [`DEFAULT`](Self::DEFAULT) as JSON.
     const MEMBERS: &'static [&'static str];
+    /// The name by which the union announces itself to a lenient deserializer.
+    const NAME: &'static str = crate::lenient::TAGGED;
 
     /// Reads the union from a text.
     fn parse(text: &str) -> serde_json::Result<Self>;
@@ -39,7 +41,7 @@ pub(crate) fn deserialize<'de, T: Tagged, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     // Like a map, but it tells a lenient deserializer about the tag.
-    deserializer.deserialize_struct(TAGGED, T::MEMBERS, TaggedVisitor(PhantomData))
+    deserializer.deserialize_struct(T::NAME, T::MEMBERS, TaggedVisitor(PhantomData))
 }
 
 struct TaggedVisitor<T>(PhantomData<T>);
@@ -159,7 +161,7 @@ macro_rules! tagged {
     ) => {
         impl $crate::values::tagged::Tagged for $name {
             const TAG: &'static str = $key;
-            const MEMBERS: &'static [&'static str] = &[$key];
+            const MEMBERS: &'static [&'static str] = &[$key $(, concat!("\"", $default, "\""))?];
             $( const DEFAULT: Option<&'static str> = Some($default); )?
 
             fn unknown(members: $crate::values::json::JsonObject) -> Self {
@@ -167,6 +169,8 @@ macro_rules! tagged {
             }
 
             $(
+                const NAME: &'static str = $crate::lenient::BLOCK;
+
                 fn from_text(text: &str) -> Option<Self> {
                     Some($text(text))
                 }

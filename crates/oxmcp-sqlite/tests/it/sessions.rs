@@ -112,7 +112,7 @@ async fn file_of_earlier_release_is_migrated() {
     let place = Place::new();
     drop(Sqlite::open(place.file()).await.unwrap());
     let earlier = rusqlite::Connection::open(place.file()).unwrap();
-    earlier.busy_timeout(Duration::from_secs(2)).unwrap();
+    earlier.busy_timeout(Duration::from_secs(60)).unwrap();
     for table in ["keys", "sessions", "events", "streams", "event_totals"] {
         earlier
             .execute_batch(&format!("DROP TABLE {table}"))

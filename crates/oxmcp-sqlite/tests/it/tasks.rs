@@ -130,7 +130,7 @@ async fn unusable_file_is_refused_with_an_explanation() {
 
     drop(Sqlite::open(place.file()).await.unwrap());
     let newer = rusqlite::Connection::open(place.file()).unwrap();
-    newer.busy_timeout(Duration::from_secs(2)).unwrap();
+    newer.busy_timeout(Duration::from_secs(60)).unwrap();
     newer.pragma_update(None, "user_version", 9).unwrap();
     drop(newer);
     assert!(refused(Sqlite::open(place.file()).await).contains("has version 9"));

@@ -36,9 +36,9 @@ use crate::{
 
 impl SessionState {
     /// The subscription to which a notification belongs. Notifications of legacy servers belong to none.
-    fn subscription(&self, params: Option<Text<'_>>) -> Option<RequestId> {
+    fn subscription(&self, connection: &Connection, params: Option<Text<'_>>) -> Option<RequestId> {
         let modern = self.revision().is_modern().then_some(params);
-        modern.and_then(subscription_id)
+        modern.and_then(|params| subscription_id(connection, params))
     }
 
     /// The future of the handler for a notification: the user's handler, or that of an extension.
@@ -150,16 +150,17 @@ impl Role for SessionState {
         let bytes = notification.bytes();
         let RawNotification { method, params } = notification;
         let params = params.map(|params| params.raw);
-        let change = Invalidation::read(&method, params);
+        let change = Invalidation::read(connection, &method, params);
         if let Some(change) = &change {
             self.invalidate(change);
         }
         // The cache drops outdated responses before any handler or subscriber is told of a gap.
         let resumed = |filter: &SubscriptionFilter| self.missed(filter);
-        let subscription = self.subscription(params);
-        let for_handlers = subscription
-            .as_ref()
-            .is_none_or(|id| self.listeners.deliver(id, &method, params, resumed));
+        let subscription = self.subscription(connection, params);
+        let for_handlers = subscription.as_ref().is_none_or(|id| {
+            self.listeners
+                .deliver(connection, id, (&method, params), resumed)
+        });
         if let (true, Some(Invalidation::Resource(update))) = (for_handlers, &change) {
             self.desired.push_update(update);
         }
@@ -196,11 +197,12 @@ impl Role for SessionState {
     fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
         if request.is_notification() {
             let params = request.raw_params().map(Text::from);
-            let subscription = self.subscription(params);
-            let for_handlers = subscription.is_none_or(|id| self.listeners.is_for_handlers(&id));
-            let handler = request.context().filter(|_| for_handlers);
-            let handler = handler.and_then(|cx| {
+            let handler = request.context().and_then(|cx| {
                 let connection = &cx.parts().connection;
+                let subscription = self.subscription(connection, params);
+                if subscription.is_some_and(|id| !self.listeners.is_for_handlers(&id)) {
+                    return None;
+                }
                 self.handler_of(|| cx.clone(), connection, request.method(), params)
             });
             return Box::pin(async move {

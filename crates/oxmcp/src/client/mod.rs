@@ -27,7 +27,8 @@ pub use handlers::{
 };
 pub use offers::FeatureKind;
 pub use requests::{
-    call::Call, listing::Listing, multi_round_trip::CallOutcome, operations::IntoPromptArguments,
+    call::Call, left_out::LeftOut, listing::Listing, multi_round_trip::CallOutcome,
+    operations::IntoPromptArguments,
 };
 pub use session::ClientSession;
 pub use subscriptions::{
@@ -35,3 +36,5 @@ pub use subscriptions::{
     resource_watch::ResourceWatch,
     subscription::{Listen, Subscription},
 };
+
+pub use crate::session::tolerance::ToleratedDeviation;

@@ -37,7 +37,7 @@ use crate::{
         connection::{Connection, ContextParts, Outcome, Peer, RequestContext},
         inbound::inline_execution::InlineExecution,
         task::BoxFuture,
-        tolerance::Tolerance,
+        tolerance::{Tolerance, ToleratedDeviation},
     },
     sync::Mutex,
     transport::mirror::Mirror,
@@ -129,6 +129,22 @@ impl ClientSession {
             Some(facts) => &facts.capabilities,
             None => no_capabilities(),
         }
+    }
+
+    /// Returns the server's deviations from the specification that were tolerated since the session was opened, for a host to show
+    /// to the server's author: at most 200 pairs of a deviation and a method, and none if the client is
+    /// [strict](Client::strict). [`Listing::left_out`](crate::Listing::left_out) has the entries that are missing from a list.
+    ///
+    /// ```
+    /// # fn run(session: &oxmcp::ClientSession) {
+    /// for it in session.tolerated() {
+    ///     eprintln!("{} ({}, {} times)", it.leniency.reason(), it.method, it.count);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tolerated(&self) -> Vec<ToleratedDeviation> {
+        self.state().tolerance.record()
     }
 
     /// Returns instructions for the use of the server, for a model to read. In a session with a pinned revision, they are
@@ -353,13 +369,9 @@ impl SessionState {
         cache: SessionCache,
         mirror: Option<Mirror>,
         requested: Arc<RequestedState>,
-        is_strict: bool,
+        tolerance: Arc<Tolerance>,
     ) -> Arc<Self> {
         let driver = client.features().driver.clone();
-        let tolerance = match is_strict || client.features().is_strict {
-            true => Tolerance::strict(),
-            false => Tolerance::default(),
-        };
         Arc::new(Self {
             client,
             driver,
@@ -377,7 +389,7 @@ impl SessionState {
             task_support: TaskSupports::default(),
             inline: Arc::new(InlineExecution::new()),
             requested,
-            tolerance: Arc::new(tolerance),
+            tolerance,
             reconnection: OnceLock::new(),
         })
     }

@@ -390,7 +390,7 @@ impl Features {
     fn negotiate(&self, params: Text<'_>, is_identified: bool) -> Result<(Negotiated, Line)> {
         let name = method::Initialize::NAME;
         // These params identify the client.
-        let params = self.tolerance.read(|| None, name, params.get());
+        let params = self.tolerance.read(|| None, name, params.get(), |_| ());
         let mut params: InitializeParams = params
             .map_err(|error| Error::invalid_params(format!("invalid params of {name}: {error}")))?;
         let served = self.revisions.iter().copied();

@@ -15,10 +15,13 @@ use std::{
     },
 };
 
+#[cfg(feature = "server")]
+use oxmcp_protocol::InputRequest;
 use oxmcp_protocol::{
     ClientCapabilities, ErrorCode, Implementation, LoggingLevel, Payload, ProgressToken, RequestId,
     Revision, TraceContext,
     internal::{RawNotification, RequestParams},
+    lenient::Tolerated,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -137,8 +140,52 @@ impl Connection {
         method: &str,
         json: &str,
     ) -> serde_json::Result<T> {
+        self.read_noting(method, json, |_| ())
+    }
+
+    /// [`read`](Self::read), with what was tolerated for `note`.
+    ///
+    /// # Errors
+    /// If the text cannot be read, not even leniently.
+    pub(crate) fn read_noting<T: Payload + DeserializeOwned>(
+        &self,
+        method: &str,
+        json: &str,
+        note: impl FnOnce(&[Tolerated]),
+    ) -> serde_json::Result<T> {
         let role = self.role();
-        role.tolerance().read(|| role.peer_name(), method, json)
+        role.tolerance()
+            .read(|| role.peer_name(), method, json, note)
+    }
+
+    /// Reads what could not be read strictly, if anything is tolerated: `read` returns the value with what was tolerated.
+    #[cfg(feature = "server")]
+    pub(crate) fn read_by<T>(
+        &self,
+        method: &str,
+        read: impl FnOnce() -> Option<(T, Vec<Tolerated>)>,
+    ) -> Option<T> {
+        let role = self.role();
+        role.tolerance().read_by(|| role.peer_name(), method, read)
+    }
+
+    /// Checks an answer of the peer against its question, and normalizes it. One that does not fit is read leniently, if that is
+    /// tolerated.
+    ///
+    /// # Errors
+    /// If the answer does not fit, with a description of the problem.
+    #[cfg(feature = "server")]
+    pub(crate) fn check_answer(
+        &self,
+        request: &InputRequest,
+        answer: &RawValue,
+        revision: Revision,
+    ) -> std::result::Result<Box<RawValue>, String> {
+        request.check_answer(answer, revision).or_else(|problem| {
+            let mend = || request.mend_answer(answer, revision);
+            let mended = self.read_by(request.method(), mend).ok_or(problem)?;
+            request.check_answer(&mended, revision)
+        })
     }
 
     /// A branch of this connection: output for the requests that arrive on it goes to its own outbox. It has no driver.

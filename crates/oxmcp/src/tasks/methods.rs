@@ -101,7 +101,7 @@ async fn get(cx: RequestContext, params: TaskParams) -> Result<TaskState> {
 async fn update(cx: RequestContext, params: UpdateTaskParams) -> Result<EmptyResult> {
     let tasks = Tasks::of(&cx)?;
     let task = tasks.find(&cx, &params.task_id).await?.task;
-    check_answers(&task, &params.input_responses, cx.revision())?;
+    check_answers(&cx, &task, &params.input_responses)?;
     let answer = |task: &mut TaskRecord| {
         let answers = params.input_responses.iter();
         let taken = answers.map(|(key, answer)| task.answer(key, answer.get()));
@@ -113,7 +113,7 @@ async fn update(cx: RequestContext, params: UpdateTaskParams) -> Result<EmptyRes
 
 /// Refuses answers that do not match their questions, before any answer is accepted. Answers to questions that are not open are
 /// ignored.
-fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision) -> Result<()> {
+fn check_answers(cx: &RequestContext, task: &TaskRecord, answers: &InputResponses) -> Result<()> {
     for (key, answer) in answers.iter() {
         let Some(question) = task.questions.get(key) else {
             continue;
@@ -122,8 +122,9 @@ fn check_answers(task: &TaskRecord, answers: &InputResponses, revision: Revision
         let Ok(question) = serde_json::from_str::<InputRequest>(question.get()) else {
             continue;
         };
-        question
-            .check_answer(answer.get(), revision)
+        let connection = &cx.parts().connection;
+        connection
+            .check_answer(&question, answer.get(), cx.revision())
             .map_err(|problem| {
                 let method = question.method();
                 Error::invalid_params(format!("invalid answer to {method} ({key:?}): {problem}"))

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// The time that a rule waits for something that must happen.
 #[cfg(feature = "http-server")]
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Names that a store must distinguish, regardless of the format of its keys.
 #[cfg(feature = "http-server")]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The timeout for store operations without their own.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Checks a task store against the contract of [`TaskStore`]. `make` returns two handles to one store. Each rule calls it
 /// again, and may get handles to the same database, because task IDs are never reused.

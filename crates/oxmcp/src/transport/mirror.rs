@@ -16,6 +16,7 @@ use oxmcp_protocol::{
         names::{MCP_METHOD, MCP_NAME},
     },
     internal::{Envelope, Params, RequestParams},
+    lenient::Leniency,
     method::CallTool,
 };
 
@@ -45,6 +46,9 @@ use crate::{
 #[derive(Clone, Default)]
 pub struct Mirror(Arc<Mutex<State>>);
 
+/// Tells whether a deviation is tolerated, and takes note of it. The flag says whether it is logged elsewhere.
+pub(crate) type ToleratesFn = dyn Fn(Leniency, bool) -> bool + Send + Sync;
+
 /// The known headers of one server.
 #[derive(Default)]
 struct State {
@@ -59,6 +63,8 @@ struct State {
     max_bytes: usize,
     /// The number of entries that were learned.
     learned: u64,
+    /// The tolerance of the client that connects.
+    tolerance: Option<Arc<ToleratesFn>>,
 }
 
 struct ExtensionHeader {
@@ -152,6 +158,19 @@ impl Mirror {
         Ok(())
     }
 
+    /// Takes the tolerance of the client that connects.
+    pub(crate) fn set_tolerance(&self, tolerance: Arc<ToleratesFn>) {
+        self.0.lock().tolerance = Some(tolerance);
+    }
+
+    /// Whether the client tolerates a deviation that the transport has found. It is recorded, and logged unless that
+    /// `is_logged` elsewhere.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn tolerates(&self, leniency: Leniency, is_logged: bool) -> bool {
+        let tolerance = self.0.lock().tolerance.clone();
+        tolerance.is_none_or(|tolerates| tolerates(leniency, is_logged))
+    }
+
     /// Resets the mirror for a new session: with at most `max_bytes` for the headers of tools, and with the headers that
     /// extensions add, each with its method, the member of the params that it repeats, and its name.
     pub(crate) fn begin(&self, max_bytes: usize, extensions: Vec<(&'static str, String, String)>) {
@@ -166,6 +185,7 @@ impl Mirror {
         *state = State {
             extensions,
             max_bytes,
+            tolerance: state.tolerance.take(),
             ..State::default()
         };
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// The time limit of one call; calls that take longer are stuck.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Calls a tool, which must succeed with a result that contains the text.
 pub(crate) async fn call(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {

@@ -2,10 +2,16 @@
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, SeqAccess, Visitor, value::SeqDeserializer},
+};
 use serde_json::Value;
 
 use crate::{
+    lenient::{Entry, FIELD},
     types::elicitation::select::{Choice, MultiSelectSchema, Select, SingleSelectSchema},
     values::{
         json::{JsonObject, optional_number},
@@ -300,30 +306,62 @@ impl Serialize for PrimitiveSchema {
 
 impl<'de> Deserialize<'de> for PrimitiveSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let object = JsonObject::deserialize(deserializer)?;
-        Ok(read(&Value::Object(object.clone())).unwrap_or(Self::Unknown(object)))
+        match Entry::deserialize(deserializer)? {
+            Entry(Some(Field(schema))) => Ok(schema),
+            Entry(None) => Err(D::Error::custom("expected a field of a form")),
+        }
     }
 }
 
-/// Reads a field by its kind. Forms are small and rare, so the cost of reading them twice is negligible.
-fn read(value: &Value) -> serde_json::Result<PrimitiveSchema> {
-    let text = value.to_string();
-    let is_select = ["enum", "oneOf", "items"]
-        .iter()
-        .any(|key| value.get(key).is_some());
-    if is_select {
-        return serde_json::from_str::<Select>(&text)?
-            .into_schema()
-            .map(|choice| match choice {
-                Choice::Single(schema) => schema.into(),
-                Choice::Multi(schema) => schema.into(),
-            })
-            .ok_or_else(|| serde::de::Error::custom("unknown kind of choice"));
+struct Field(PrimitiveSchema);
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = deserializer.deserialize_newtype_struct(FIELD, FieldVisitor);
+        read.map(Self)
     }
-    match value.get("type").and_then(Value::as_str) {
-        Some("string") => serde_json::from_str(&text).map(PrimitiveSchema::String),
-        Some("number" | "integer") => serde_json::from_str(&text).map(PrimitiveSchema::Number),
-        Some("boolean") => serde_json::from_str(&text).map(PrimitiveSchema::Boolean),
-        _ => Err(serde::de::Error::custom("unknown kind of field")),
+}
+
+struct FieldVisitor;
+
+impl<'de> Visitor<'de> for FieldVisitor {
+    type Value = PrimitiveSchema;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field of a form")
+    }
+
+    /// Forms are small and rare, so the cost of reading their fields twice is negligible.
+    fn visit_newtype_struct<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<PrimitiveSchema, D::Error> {
+        let field = Value::Object(JsonObject::deserialize(deserializer)?);
+        let twice =
+            SeqDeserializer::<_, serde_json::Error>::new([field.clone(), field].into_iter());
+        self.visit_seq(twice).map_err(D::Error::custom)
+    }
+
+    /// Reads an object, and then the same object by its kind. It is unknown if it comes only once.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut twice: A) -> Result<PrimitiveSchema, A::Error> {
+        let object: JsonObject = twice.next_element()?.unwrap_or_default();
+        let has = |key: &str| object.get(key).is_some_and(|it| !it.is_null());
+        let read = if ["enum", "oneOf", "items"].into_iter().any(has) {
+            let select: Option<Select> = twice.next_element()?;
+            select
+                .and_then(Select::into_schema)
+                .map(|choice| match choice {
+                    Choice::Single(schema) => schema.into(),
+                    Choice::Multi(schema) => schema.into(),
+                })
+        } else {
+            match object.get("type").and_then(Value::as_str) {
+                Some("string") => twice.next_element()?.map(PrimitiveSchema::String),
+                Some("number" | "integer") => twice.next_element()?.map(PrimitiveSchema::Number),
+                Some("boolean") => twice.next_element()?.map(PrimitiveSchema::Boolean),
+                _ => None,
+            }
+        };
+        Ok(read.unwrap_or(PrimitiveSchema::Unknown(object)))
     }
 }

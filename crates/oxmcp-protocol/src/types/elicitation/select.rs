@@ -2,8 +2,12 @@
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{SeqAccess, Visitor},
+};
 
 use crate::values::open_enum::setters;
 
@@ -181,8 +185,16 @@ pub(crate) struct Select {
     one_of: Option<Vec<EnumOption>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    default: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default: Option<Preset>,
+}
+
+/// The default of a choice of one value, or of several.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Preset {
+    One(String),
+    Several(Vec<String>),
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -210,7 +222,7 @@ impl Select {
             r#type: "string".into(),
             title: schema.title.clone(),
             description: schema.description.clone(),
-            default: schema.default.clone().map(Value::from),
+            default: schema.default.clone().map(Preset::One),
             ..Self::default()
         };
         match schema.options.clone() {
@@ -246,7 +258,7 @@ impl Select {
             min_items: schema.min_items,
             max_items: schema.max_items,
             items: Some(items),
-            default: schema.default.clone().map(Value::from),
+            default: schema.default.clone().map(Preset::Several),
             ..Self::default()
         }
     }
@@ -260,8 +272,9 @@ impl Select {
                 min_items: self.min_items,
                 max_items: self.max_items,
                 options: items.options()?,
-                default: match &self.default {
-                    Some(default) => Some(strings(default)?),
+                default: match self.default {
+                    Some(Preset::Several(default)) => Some(default),
+                    Some(Preset::One(_)) => return None,
                     None => None,
                 },
             }));
@@ -273,7 +286,7 @@ impl Select {
             _ => return None,
         };
         let default = match self.default {
-            Some(Value::String(default)) => Some(default),
+            Some(Preset::One(default)) => Some(default),
             Some(_) => return None,
             None => None,
         };
@@ -304,7 +317,30 @@ impl Items {
     }
 }
 
-fn strings(value: &Value) -> Option<Vec<String>> {
-    let values = value.as_array()?.iter();
-    values.map(|it| it.as_str().map(str::to_owned)).collect()
+impl<'de> Deserialize<'de> for Preset {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PresetVisitor;
+
+        impl<'de> Visitor<'de> for PresetVisitor {
+            type Value = Preset;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Preset, E> {
+                Ok(Preset::One(text.into()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Preset, A::Error> {
+                let mut several = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    several.push(item);
+                }
+                Ok(Preset::Several(several))
+            }
+        }
+
+        deserializer.deserialize_any(PresetVisitor)
+    }
 }

@@ -265,12 +265,12 @@ async fn handler_only_reporting_is_dropped_after_grace() {
     let reporter = Tool::new("reporter", "", move |cx: RequestContext| {
         let dropped = dropped.lock().unwrap().take();
         async move {
-            let _dropped = dropped;
-            // Without the limit the handler would block the thread for ever; the test should fail instead.
+            // A handler that is not dropped would block the thread for ever; the test should fail instead.
             let start = Instant::now();
-            while start.elapsed() < Duration::from_secs(5) {
+            while start.elapsed() < Duration::from_secs(60) {
                 cx.progress(1).await;
             }
+            let _ = dropped.map(|dropped| dropped.send(()));
             "never"
         }
     });
@@ -278,8 +278,6 @@ async fn handler_only_reporting_is_dropped_after_grace() {
     let mut peer = client_of(&server, Revision::V2025_11_25).await;
     peer.send(call(1, "reporter", json!({}))).await.unwrap();
     peer.send(cancel(1)).await.unwrap();
-    let start = Instant::now();
-    assert!(gone.await.is_err());
-    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(gone.await.is_err(), "the handler was dropped");
     assert_alive(&mut peer).await;
 }

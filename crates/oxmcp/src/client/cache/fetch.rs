@@ -68,11 +68,11 @@ impl<M: Method> Call<M> {
         let session = self.session.clone();
         let fresh = || session.client().response_cache().fresh(&lookup);
         if let Some(text) = (mode == CacheMode::Use).then(fresh).flatten() {
-            return read_text::<M>(&session, &text);
+            return read_text::<M>(&session, &text, self.losses.as_ref());
         }
-        let mut result = None;
+        let (mut result, losses) = (None, self.losses.take());
         let mut read = |text: &str| {
-            result = Some(read_text::<M>(&session, text)?);
+            result = Some(read_text::<M>(&session, text, losses.as_ref())?);
             Ok(())
         };
         let request = self.prepare()?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    CacheScope, Method, Notification, Payload, ResourceUpdatedParams, SubscriptionFilter,
+    CacheScope, Method, Notification, ResourceUpdatedParams, SubscriptionFilter,
     internal::uri_covers,
     method::{
         Discover, ListPrompts, ListResourceTemplates, ListResources, ListTools, PromptListChanged,
@@ -12,6 +12,8 @@ use oxmcp_protocol::{
     },
 };
 use serde::{Deserialize, de::IgnoredAny};
+
+use crate::session::connection::Connection;
 
 /// A kind of request whose responses can be cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,12 +172,17 @@ pub(crate) enum Invalidation {
 
 impl Invalidation {
     /// The change that a notification reports.
-    pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Option<Self> {
+    pub(crate) fn read(
+        connection: &Connection,
+        method: &str,
+        params: Option<Text<'_>>,
+    ) -> Option<Self> {
         match method {
             ToolListChanged::NAME => Some(Self::Tools),
             PromptListChanged::NAME => Some(Self::Prompts),
             ResourceListChanged::NAME => Some(Self::Resources),
-            ResourceUpdated::NAME => ResourceUpdatedParams::from_json(params?.get())
+            ResourceUpdated::NAME => connection
+                .read(method, params?.get())
                 .ok()
                 .map(Self::Resource),
             _ => None,

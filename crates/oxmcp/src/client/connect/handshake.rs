@@ -14,6 +14,7 @@ use oxmcp_protocol::{
         Project,
         negotiation::{ProbeOutcome, on_discovered, on_error, on_refused},
     },
+    lenient::Tolerated,
     method::{Discover, Initialize},
 };
 use tokio::sync::OnceCell;
@@ -30,7 +31,7 @@ use crate::{
     error::{Error, Result},
     session::{
         connection::Connection, driver::event_loop::drive, outbound::options::CallOptions,
-        task::spawn,
+        task::spawn, tolerance::Tolerance,
     },
     transport::traits::Transport,
 };
@@ -71,6 +72,19 @@ impl<'a> Handshake<'a> {
         requested: &Arc<RequestedState>,
     ) -> Result<Self> {
         let limits = client.features().limits.clone();
+        let is_strict = transport.is_strict() || client.features().is_strict;
+        let tolerance = Arc::new(match is_strict {
+            true => Tolerance::strict(),
+            false => Tolerance::recording(),
+        });
+        let mirror = transport.mirror();
+        if let Some(mirror) = &mirror {
+            let (tolerance, server) = (Arc::clone(&tolerance), transport.name());
+            mirror.set_tolerance(Arc::new(move |leniency, is_logged| match is_logged {
+                true => tolerance.tolerate_logged(leniency),
+                false => tolerance.tolerate(Some(&server), "", Tolerated::new(leniency, "")),
+            }));
+        }
         let (read, write) = transport.connect(&limits).await?;
         // For a server that is started, `opened_in_time` applies the timeout of its start.
         let timeout = match transport.startup() {
@@ -83,7 +97,6 @@ impl<'a> Handshake<'a> {
             transport.authorization(),
             transport.current_login(),
         );
-        let mirror = transport.mirror();
         if let Some(mirror) = &mirror {
             let extensions = &client.features().extensions;
             mirror.begin(limits.client.max_mirrored_bytes, extensions.headers());
@@ -94,7 +107,7 @@ impl<'a> Handshake<'a> {
             cache,
             mirror,
             Arc::clone(requested),
-            transport.is_strict(),
+            tolerance,
         );
         let connection = Connection::new(Arc::clone(&state) as _, limits);
         let waits = transport.person_waits();

@@ -19,7 +19,8 @@ use crate::{
         requests::{
             call_driver::driver_of,
             call_request::{CallAnswer, CallRequest, Params, RoundInput},
-            results::{read, structured},
+            left_out::PageLosses,
+            results::{read_noting, structured},
         },
         session::ClientSession,
     },
@@ -69,6 +70,8 @@ pub struct Call<M: Method> {
     pub(crate) options: CallOptions,
     /// The caller's answers to the input requests of an earlier round.
     pub(crate) round_input: Option<Box<RoundInput>>,
+    /// The record of what is left out of the result.
+    pub(crate) losses: Option<PageLosses>,
 }
 
 impl<M: Method> Call<M> {
@@ -78,7 +81,14 @@ impl<M: Method> Call<M> {
             params,
             options: CallOptions::within(session.state().client.features().timeout),
             round_input: None,
+            losses: None,
         }
+    }
+
+    /// Records what is left out of the result.
+    pub(crate) fn noting(mut self, losses: PageLosses) -> Self {
+        self.losses = Some(losses);
+        self
     }
 
     /// Sets the longest time to wait for the response. Progress restarts it, if it was requested.
@@ -130,14 +140,15 @@ impl<M: Method> Call<M> {
     ///
     /// The request is prepared before the future is made, so that the future holds nothing else: a future of more than a
     /// kilobyte would cost each call a slow allocation.
-    pub(crate) fn send(self) -> BoxFuture<Result<M::Result>> {
+    pub(crate) fn send(mut self) -> BoxFuture<Result<M::Result>> {
+        let losses = self.losses.take();
         let driver = driver_of::<M>(&self.session);
         match (self.prepare(), driver) {
             (Ok(request), Some(driver)) => Box::pin(async move {
                 let session = request.session.clone();
                 match (driver.call)(request, false).await? {
                     CallAnswer::Complete(result) | CallAnswer::Extended(result) => {
-                        read::<M>(&session, result)
+                        read_noting::<M>(&session, result, losses.as_ref())
                     }
                     CallAnswer::InputRequired(_) => {
                         Err(Error::internal("unexpected request for input"))
@@ -153,7 +164,7 @@ impl<M: Method> Call<M> {
                 };
                 let requested = &request.session.state().requested;
                 requested.note_granted::<M>(&request.params);
-                read::<M>(&request.session, result)
+                read_noting::<M>(&request.session, result, losses.as_ref())
             }),
             (Err(error), _) => Box::pin(ready(Err(error))),
         }
@@ -166,6 +177,7 @@ impl<M: Method> Call<M> {
             params,
             mut options,
             round_input,
+            ..
         } = self;
         let params = params?;
         session.has_method(M::NAME)?;

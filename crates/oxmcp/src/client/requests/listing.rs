@@ -17,7 +17,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    client::{cache::options::CacheMode, offers::FeatureKind, session::ClientSession},
+    client::{
+        cache::options::CacheMode,
+        offers::FeatureKind,
+        requests::left_out::{LeftOut, PageLosses},
+        session::ClientSession,
+    },
     error::{Error, Result},
     session::task::BoxFuture,
 };
@@ -68,6 +73,11 @@ pub struct Listing<T> {
     is_at_empty: bool,
     /// The bytes of the pages so far.
     bytes: usize,
+    /// The losses of the requested page.
+    losses: PageLosses,
+    /// The number of pages so far.
+    pages: usize,
+    left_out: Vec<LeftOut>,
 }
 
 /// Only the future of a request is pinned, and it has its own box.
@@ -76,8 +86,11 @@ impl<T> Unpin for Listing<T> {}
 /// The entries of a page, and the cursor of the next page.
 type Page<T> = (Vec<T>, Option<Cursor>);
 
-type RequestPage<T> =
-    dyn Fn(&ClientSession, PaginatedParams, CacheMode) -> BoxFuture<Result<Page<T>>> + Send;
+type RequestPage<T> = dyn Fn(&ClientSession, PaginatedParams, CacheMode, PageLosses) -> BoxFuture<Result<Page<T>>>
+    + Send;
+
+/// The maximum number of losses that are kept of one list.
+const MAX_LEFT_OUT: usize = 200;
 
 impl<T: Serialize + Send + 'static> Listing<T> {
     /// Lists by a method of this kind, if the server has declared it. `page` splits a result into its entries and the next
@@ -95,8 +108,9 @@ impl<T: Serialize + Send + 'static> Listing<T> {
         Self {
             session: session.clone(),
             method: M::NAME,
-            request: Box::new(move |session, params, mode| {
+            request: Box::new(move |session, params, mode, losses| {
                 let call = session.request::<M>(params).in_mode(mode);
+                let call = call.noting(losses);
                 let undiscovered = kind.filter(|_| session.known_facts().is_none());
                 let session = session.clone();
                 Box::pin(async move {
@@ -117,6 +131,9 @@ impl<T: Serialize + Send + 'static> Listing<T> {
             seen: SeenPages::default(),
             is_at_empty: false,
             bytes: 0,
+            losses: PageLosses::default(),
+            pages: 0,
+            left_out: Vec::new(),
         }
     }
 
@@ -264,6 +281,38 @@ impl SeenPages {
 }
 
 impl<T> Listing<T> {
+    /// The entries that were left out of the pages read so far, or of which a member was left out, because the server did not follow
+    /// the specification: the others are listed all the same. The first 200, and of each page at most 16. Empty if the client is
+    /// [strict](crate::Client::strict): then such a list fails. Pages from the cache count like others.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let mut listing = session.tools();
+    /// while let Some(tool) = listing.next().await {
+    ///     println!("{}", tool?.name);
+    /// }
+    /// for it in listing.left_out() {
+    ///     let name = it.name.as_deref().unwrap_or("without a name");
+    ///     match &it.member {
+    ///         None => eprintln!("tool {} ({name}) is missing: {}", it.index, it.reason),
+    ///         Some(member) => eprintln!("tool {} ({name}) lacks {member}: {}", it.index, it.reason),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    fn note_losses(&mut self) {
+        let losses = self.losses.take(self.pages).into_iter();
+        self.left_out
+            .extend(losses.take(MAX_LEFT_OUT - self.left_out.len()));
+        self.pages += 1;
+    }
+
     fn tolerates_cursor(&self) -> bool {
         let connection = self.session.connection();
         connection.tolerates(Leniency::RepeatedCursor)
@@ -286,13 +335,19 @@ impl<T: Serialize> Stream for Listing<T> {
                 this.is_at_empty = params.cursor.is_some() && params.start().is_none();
                 params.meta = this.meta.clone();
                 let mode = this.mode.unwrap_or_default();
-                this.requested = Some((this.request)(&this.session, params, mode));
+                this.requested = Some((this.request)(
+                    &this.session,
+                    params,
+                    mode,
+                    this.losses.clone(),
+                ));
             }
             let Some(requested) = &mut this.requested else {
                 return Poll::Ready(None);
             };
             let page = ready!(requested.as_mut().poll(cx));
             this.requested = None;
+            this.note_losses();
             let (entries, next) = match page {
                 Err(error) if this.or_none && error.code() == ErrorCode::METHOD_NOT_FOUND => {
                     return Poll::Ready(None);

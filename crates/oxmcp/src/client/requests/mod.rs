@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod call_driver;
 pub(crate) mod call_request;
 pub(super) mod header_mirroring;
+pub(crate) mod left_out;
 pub(super) mod listing;
 mod log_level;
 pub(crate) mod multi_round_trip;

@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::Value;
 
 use crate::{
-    client::session::ClientSession,
+    client::{requests::left_out::PageLosses, session::ClientSession},
     error::{Error, Result},
     session::{connection::Connection, outbound::calls::CallResult},
 };
@@ -25,19 +25,36 @@ fn read_plain<T: 'static>(result: &mut CallResult) -> Option<T> {
 }
 
 /// Reads a result, and lets the session learn from it.
-pub(crate) fn read<M: Method>(
+pub(crate) fn read<M: Method>(session: &ClientSession, result: CallResult) -> Result<M::Result> {
+    read_noting::<M>(session, result, None)
+}
+
+/// [`read()`], with what is left out of the result added to `losses`.
+pub(crate) fn read_noting<M: Method>(
     session: &ClientSession,
     mut result: CallResult,
+    losses: Option<&PageLosses>,
 ) -> Result<M::Result> {
     match read_plain(&mut result) {
         Some(read) => Ok(read),
-        None => read_text::<M>(session, &result.json),
+        None => read_text::<M>(session, &result.json, losses),
     }
 }
 
-/// [`read()`], for a text.
-pub(crate) fn read_text<M: Method>(session: &ClientSession, result: &str) -> Result<M::Result> {
-    let mut result = decode(session.connection(), M::NAME, result)?;
+/// [`read()`], for a text. What is left out of it is added to `losses`.
+pub(crate) fn read_text<M: Method>(
+    session: &ClientSession,
+    text: &str,
+    losses: Option<&PageLosses>,
+) -> Result<M::Result> {
+    let read = session
+        .connection()
+        .read_noting(M::NAME, text, |tolerated| {
+            if let Some(losses) = losses {
+                losses.note(text, tolerated);
+            }
+        });
+    let mut result = read.map_err(|error| invalid(M::NAME, error))?;
     session.state().screen(&mut result);
     Ok(result)
 }
@@ -48,12 +65,15 @@ pub(crate) fn decode<T: Payload + DeserializeOwned>(
     method: &str,
     result: &str,
 ) -> Result<T> {
-    connection.read(method, result).map_err(|error| {
-        Error::decode(format!(
-            "invalid result of {method} from the server: {error}"
-        ))
-        .with_source(error)
-    })
+    let read = connection.read(method, result);
+    read.map_err(|error| invalid(method, error))
+}
+
+fn invalid(method: &str, error: serde_json::Error) -> Error {
+    Error::decode(format!(
+        "invalid result of {method} from the server: {error}"
+    ))
+    .with_source(error)
 }
 
 /// Reads the structured content of a tool's result, or the text in its place.

@@ -4,11 +4,14 @@ use std::{collections::hash_map::RandomState, hash::BuildHasher};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    Notification, Payload, RawJson, ResourceUpdatedParams, SubscriptionFilter,
+    Notification, RawJson, ResourceUpdatedParams, SubscriptionFilter,
     method::{PromptListChanged, ResourceListChanged, ResourceUpdated, ToolListChanged},
 };
 
-use crate::{limits::Limits, session::notifications::queue::BoundedQueue};
+use crate::{
+    limits::Limits,
+    session::{connection::Connection, notifications::queue::BoundedQueue},
+};
 
 /// An event of a [`Subscription`](crate::Subscription).
 #[derive(Clone, Debug, PartialEq)]
@@ -37,9 +40,8 @@ pub enum SubscriptionEvent {
 
 impl SubscriptionEvent {
     /// The event of a notification. A notification that cannot be read is kept as it is.
-    pub(crate) fn read(method: &str, params: Option<Text<'_>>) -> Self {
-        let updated =
-            || params.and_then(|params| ResourceUpdatedParams::from_json(params.get()).ok());
+    pub(crate) fn read(connection: &Connection, method: &str, params: Option<Text<'_>>) -> Self {
+        let updated = || params.and_then(|params| connection.read(method, params.get()).ok());
         let other = || Self::Other {
             method: method.to_owned(),
             params: params.map(|params| params.to_raw().into()),

@@ -9,7 +9,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    AcknowledgedParams, Notification, NotificationParams, Payload, RequestId, SubscriptionFilter,
+    AcknowledgedParams, Notification, NotificationParams, RequestId, SubscriptionFilter,
     method::SubscriptionsAcknowledged,
 };
 use tokio::sync::Notify;
@@ -33,16 +33,16 @@ impl Listeners {
     /// than the end. `resumed` is called first if the notification ends a gap.
     pub(crate) fn deliver(
         &self,
+        connection: &Connection,
         id: &RequestId,
-        method: &str,
-        params: Option<Text<'_>>,
+        (method, params): (&str, Option<Text<'_>>),
         resumed: impl FnOnce(&SubscriptionFilter),
     ) -> bool {
         let Some(listener) = self.get(id) else {
             tracing::debug!(id = %Logged(id), method, "ignoring a notification of an unknown subscription");
             return false;
         };
-        listener.deliver(method, params, resumed);
+        listener.deliver(connection, (method, params), resumed);
         listener.for_handlers
     }
 
@@ -76,8 +76,11 @@ impl Listeners {
 }
 
 /// The subscription to which a modern server's notification belongs.
-pub(crate) fn subscription_id(params: Option<Text<'_>>) -> Option<RequestId> {
-    let params = NotificationParams::from_json(params?.get()).ok()?;
+pub(crate) fn subscription_id(
+    connection: &Connection,
+    params: Option<Text<'_>>,
+) -> Option<RequestId> {
+    let params: NotificationParams = connection.read("", params?.get()).ok()?;
     params.meta.subscription_id()
 }
 
@@ -127,24 +130,27 @@ impl Listener {
 
     fn deliver(
         &self,
-        method: &str,
-        params: Option<Text<'_>>,
+        connection: &Connection,
+        (method, params): (&str, Option<Text<'_>>),
         resumed: impl FnOnce(&SubscriptionFilter),
     ) {
         if method == SubscriptionsAcknowledged::NAME {
-            self.deliver_acknowledgement(params, resumed);
+            self.deliver_acknowledgement(connection, params, resumed);
         } else if !self.for_handlers {
-            self.push(SubscriptionEvent::read(method, params));
+            self.push(SubscriptionEvent::read(connection, method, params));
         }
     }
 
     fn deliver_acknowledgement(
         &self,
+        connection: &Connection,
         params: Option<Text<'_>>,
         resumed: impl FnOnce(&SubscriptionFilter),
     ) {
-        let params = params.and_then(|params| AcknowledgedParams::from_json(params.get()).ok());
-        let filter = params.map(|params| params.notifications);
+        let read =
+            |params: Text<'_>| connection.read(SubscriptionsAcknowledged::NAME, params.get());
+        let params = params.and_then(|params| read(params).ok());
+        let filter = params.map(|params: AcknowledgedParams| params.notifications);
         if filter.is_none() {
             tracing::warn!("the server acknowledged a subscription without a filter");
         }

@@ -229,7 +229,8 @@ impl Endpoint {
         url: &Url,
     ) -> Result<Arc<dyn DynHttpClient>> {
         if let Some(login) = self.login.clone() {
-            let engine = LoginEngine::new(url, login, self.own_authorization())?;
+            let engine =
+                LoginEngine::new(url, login, self.own_authorization(), self.mirror.clone())?;
             self.authorizer = Some(Arc::new(engine));
             self.login = None;
         }

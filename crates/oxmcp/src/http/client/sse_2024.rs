@@ -90,7 +90,7 @@ impl Exchanges {
         if !response.status().is_success() {
             return Err(refusal(response).await.error);
         }
-        if Form::of_body(&mut response).await != Form::Events {
+        if Form::of_body(&mut response, &self.mirror).await != Form::Events {
             return Err(Error::decode("the server returned no event stream"));
         }
         let mut body = response.into_body();

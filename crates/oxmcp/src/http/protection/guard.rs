@@ -22,7 +22,10 @@ use super::{
     deadline::StreamDeadline,
     fetch::{Clients, Waiting},
 };
-use crate::{http::server::ResponseBody, session::task::spawn, transport::principal::Principal};
+use crate::{
+    http::server::ResponseBody, logged::Logged, session::task::spawn,
+    transport::principal::Principal,
+};
 
 /// The total time that a request waits for fetches, longer than one fetch may take.
 const WAIT: Duration = Duration::from_secs(15);
@@ -159,7 +162,16 @@ impl Guard {
             if let Err(error) = &outcome {
                 tracing::warn!(error, "failed to verify access tokens");
             }
-            guard.verifier.fetched(&request, outcome, now());
+            // The metadata are fetched once, unless that fails.
+            for it in guard.verifier.fetched(&request, outcome, now()) {
+                tracing::warn!(
+                    issuer = %Logged(request.issuer()),
+                    document = %Logged(&it.document),
+                    member = %Logged(&it.member),
+                    read_as = it.read_as,
+                    "tolerated an authorization document that does not follow the specification"
+                );
+            }
             guard.waiting.wake(&request, &token);
         });
     }

@@ -22,6 +22,7 @@ use crate::http::protection::StreamDeadline;
 use crate::{
     error::Error,
     http::server::{
+        event_encoding::encode,
         serve::Activity,
         watched_body::{EventSource, MAX_FRAME, WatchedBody, next_frame},
     },
@@ -326,6 +327,23 @@ pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<Respons
     response
 }
 
+/// Sends a JSON response as the only event of a stream, for a client that accepts nothing else. Other responses stay as they are.
+pub(super) fn as_event(response: Response<ResponseBody>) -> Response<ResponseBody> {
+    let is_json = |it: &HeaderValue| it == "application/json";
+    let media_type = response.headers().get(header::CONTENT_TYPE);
+    if !response.status().is_success() || !media_type.is_some_and(is_json) {
+        return response;
+    }
+    let (mut head, body) = response.into_parts();
+    let Kind::Full(line) = body.kind else {
+        return Response::from_parts(head, body);
+    };
+    let mut event = Vec::new();
+    encode(&mut event, &[&line, &b"\n"[..]].concat());
+    mark_as_events(&mut head.headers);
+    Response::from_parts(head, ResponseBody::full(event))
+}
+
 /// A response with an error for a request. Without an ID, it is for a body that is not a request.
 pub(super) fn error(
     status: StatusCode,
@@ -378,12 +396,15 @@ pub(super) fn events(mut body: ResponseBody) -> Response<ResponseBody> {
     let mut response = with_status(body, StatusCode::OK);
     // hyper keeps the map until the stream ends, so it is small.
     *response.headers_mut() = HeaderMap::with_capacity(3);
-    let headers = response.headers_mut();
+    mark_as_events(response.headers_mut());
+    response
+}
+
+fn mark_as_events(headers: &mut HeaderMap) {
     let value = HeaderValue::from_static;
     headers.insert(header::CONTENT_TYPE, value("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, value("no-cache, no-transform"));
     headers.insert(NO_BUFFERING, value("no"));
-    response
 }
 
 fn with_status(body: ResponseBody, status: StatusCode) -> Response<ResponseBody> {

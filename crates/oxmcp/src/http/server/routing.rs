@@ -153,7 +153,11 @@ where
                 .filter(|_| tolerates(tolerance, Leniency::ByteOrderMark));
             let answer = post(request, unmarked.unwrap_or(&body))?;
             drop((body, charge));
-            Ok(answer.await)
+            let answer = answer.await;
+            Ok(match validation::accepts_json(&parts.headers) {
+                true => answer,
+                false => response::as_event(answer),
+            })
         }
     }
 }
@@ -174,11 +178,17 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
     if session.is_none() && endpoint.settings.sessions.is_some() {
         session = Box::pin(restore(&endpoint, parts)).await?;
     }
+    let server = match &session {
+        Some(session) => session.peer().server().clone(),
+        None => endpoint.choose(parts)?,
+    };
+    if let Err(refusal) = validation::check_accept(parts)
+        && !tolerates(&server.features().tolerance, Leniency::AcceptHeader)
+    {
+        return Err(refusal.into());
+    }
     Ok(EndpointRequest {
-        server: match &session {
-            Some(session) => session.peer().server().clone(),
-            None => endpoint.choose(parts)?,
-        },
+        server,
         endpoint,
         names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
         session,

@@ -31,6 +31,7 @@ use crate::{
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
         response::{self, COME_BACK_LATER, Refused, ResponseBody},
+        validation,
         watched_body::EventSource,
     },
     server::ServerRole,
@@ -70,13 +71,15 @@ pub(super) fn begin(
         let protection = endpoint.settings.protection.as_ref();
         protection.and_then(|it| it.stream_deadline(&parts))
     });
+    let is_json_only = listen.is_none() && !validation::accepts_events(&parts.headers);
     let caller = if listen.is_some() {
         lasting_caller(&parts, &endpoint.state.budget)
     } else {
         caller(parts)
     };
     let peer = ServerRole::stateless(server, mismatch);
-    let answer = StatelessAnswer::new(endpoint, peer, caller, true);
+    let mut answer = StatelessAnswer::new(endpoint, peer, caller, true);
+    answer.is_json_only |= is_json_only;
     answer.connection.take_envelope(message);
     let answer = answer.begin(is_request);
     #[cfg(feature = "auth")]
@@ -105,7 +108,9 @@ pub(super) fn begin_legacy(
         ..
     } = request;
     let peer = ServerRole::sessionless(server, revision);
-    let answer = StatelessAnswer::new(endpoint, peer, caller(parts), false);
+    let is_json_only = !validation::accepts_events(&parts.headers);
+    let mut answer = StatelessAnswer::new(endpoint, peer, caller(parts), false);
+    answer.is_json_only |= is_json_only;
     take(&answer.connection);
     Ok(answer.begin(is_answered))
 }
@@ -122,6 +127,8 @@ struct StatelessAnswer {
     /// The kind of the last messages, set when no more follow.
     last: Option<Last>,
     is_modern: bool,
+    /// Whether the answer is one message as JSON, and all others are dropped.
+    is_json_only: bool,
     _tracked: TaskTrackerToken,
 }
 
@@ -143,6 +150,7 @@ impl StatelessAnswer {
             cut_at: None,
             last: None,
             is_modern,
+            is_json_only: endpoint.settings.json_only,
             _tracked: endpoint.state.open.token(),
             endpoint,
         }
@@ -159,7 +167,7 @@ impl StatelessAnswer {
     /// The response: a single message, or an event stream if more messages may follow.
     async fn answer(mut self) -> Response<ResponseBody> {
         self.next().await;
-        if self.endpoint.settings.json_only {
+        if self.is_json_only {
             self.keep_answer().await;
         }
         match self.last {

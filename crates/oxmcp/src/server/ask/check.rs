@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error::{Error, Result},
-    session::connection::RequestContext,
+    session::connection::{Connection, RequestContext},
 };
 
 /// Whether the client supports any kind of question: elicitation, sampling or roots.
@@ -50,17 +50,19 @@ pub(super) fn question(
     request.check().map_err(Error::misuse)
 }
 
-/// Checks an answer against its question, and normalizes its form.
+/// Checks an answer against its question, and normalizes its form. One that does not fit is read leniently, if its connection
+/// tolerates that.
 ///
 /// # Errors
 /// If the answer is invalid: with input responses the error is about the params, in other revisions about the client's result.
 pub(super) fn answer(
+    connection: &Connection,
     key: Option<&str>,
     request: &InputRequest,
     answer: &RawValue,
     revision: Revision,
 ) -> Result<Box<RawValue>> {
-    let checked = request.check_answer(answer, revision);
+    let checked = connection.check_answer(request, answer, revision);
     checked.map_err(|problem| wrong_answer(key, request.method(), &problem, revision))
 }
 

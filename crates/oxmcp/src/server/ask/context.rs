@@ -502,7 +502,9 @@ fn lookup(
         Lookup::Missing => Ok(None),
         Lookup::Unchecked(response) => {
             let revision = cx.revision();
-            let value = check::answer(Some(&question.key), &question.request, &response, revision)?;
+            let Ready { key, request, .. } = question;
+            let connection = &cx.parts().connection;
+            let value = check::answer(connection, Some(key), request, &response, revision)?;
             journal.record_answer(&question.key, &question.digest, &value);
             Ok(Some(value))
         }

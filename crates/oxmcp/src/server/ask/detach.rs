@@ -109,7 +109,8 @@ pub(super) async fn ask(
             return Err(Error::cancelled("the question was cancelled with its call"));
         }
     };
-    check::answer(Some(key), request, &answer, cx.revision())
+    let connection = &cx.parts().connection;
+    check::answer(connection, Some(key), request, &answer, cx.revision())
 }
 
 /// Continues a handler that asks by a [`Reply`](crate::Reply) after it was detached from its request, which can no longer carry

@@ -78,7 +78,7 @@ async fn ask_with(
     let text: &RawValue = serde_json::from_str(&asked).map_err(|error| {
         check::wrong_answer(Some(key), request.method(), &error.to_string(), revision)
     })?;
-    check::answer(Some(key), request, text, revision)
+    check::answer(connection, Some(key), request, text, revision)
 }
 
 /// Sends a question as a request, and waits for the answer.
@@ -218,7 +218,7 @@ impl<M: Method> SessionCall<M> {
             return read(&answer);
         };
         let answer = serde_json::from_str(&answer).map_err(wrong)?;
-        let answer = check::answer(None, &question, answer, revision)?;
+        let answer = check::answer(session.connection(), None, &question, answer, revision)?;
         read(answer.get())
     }
 }

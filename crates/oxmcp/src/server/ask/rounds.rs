@@ -7,7 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    InputRequiredResult, InputResponses, Method, internal::RequestParams, method::CallTool,
+    InputRequiredResult, InputResponse, InputResponses, Method,
+    internal::{RequestParams, mend_unchecked_answer},
+    method::CallTool,
 };
 
 use super::{
@@ -68,6 +70,7 @@ pub(crate) fn serve(
     let responses = responses(call.params)?;
     let arguments = request.arguments.clone();
     if mode == AskMode::Reply {
+        let responses = mended(&cx, request.method, responses);
         journal.begin(Mode::Reply(token), None, responses);
         let work = begin(cx.clone(), Text::checked(&arguments));
         let future = Box::pin(finish_reply(cx, work.future));
@@ -98,6 +101,16 @@ fn responses(params: &RequestParams<'_>) -> Result<InputResponses> {
             "`inputResponses` must be an object with an answer for each key: {error}"
         ))
     })
+}
+
+/// The responses for a handler that reads them itself: those that are odd are written again, if that is tolerated.
+fn mended(cx: &RequestContext, method: &str, responses: InputResponses) -> InputResponses {
+    let connection = &cx.parts().connection;
+    let responses = responses.into_iter().map(|(key, response)| {
+        let mended = connection.read_by(method, || mend_unchecked_answer(response.get()));
+        (key, mended.map_or(response, InputResponse::from))
+    });
+    responses.collect()
 }
 
 fn open(

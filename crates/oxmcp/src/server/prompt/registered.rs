@@ -1,9 +1,13 @@
 //! Registered prompt: a prompt in a server's registry.
 
-use std::{pin::pin, sync::Arc};
+use std::{borrow::Cow, pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
-use oxmcp_protocol::{Method, Prompt as Definition, lenient::Leniency, method};
+use oxmcp_protocol::{
+    Method, Prompt as Definition,
+    lenient::{Leniency, without_lone_surrogates},
+    method,
+};
 use oxmcp_schema::internal::{nearest, quote_text};
 
 use super::{
@@ -93,8 +97,8 @@ impl RegisteredPrompt {
         }
         let given = given(arguments).or_else(|fault| {
             let mended = mended(arguments).filter(|_| !context.has_strict_arguments());
-            let mended = mended.ok_or(fault)?;
-            tracing::debug!(prompt = %Logged(&self.definition.name), leniency = Leniency::PromptArgument.name(), "repaired the arguments of a prompt");
+            let (mended, leniency) = mended.ok_or(fault)?;
+            tracing::debug!(prompt = %Logged(&self.definition.name), leniency = leniency.name(), "repaired the arguments of a prompt");
             Ok::<_, Faults>(mended)
         })?;
         self.check_required(&given)?;
@@ -166,14 +170,21 @@ impl Completes for RegisteredPrompt {
 }
 
 /// The arguments without nulls, and with numbers and booleans as text. `None` if there are values of other types.
-fn mended(arguments: Text<'_>) -> Option<Given> {
+fn mended(arguments: Text<'_>) -> Option<(Given, Leniency)> {
+    let text = without_lone_surrogates(arguments.get());
+    let arguments = Text::checked(&text);
+    let leniency = match text {
+        Cow::Borrowed(_) => Leniency::PromptArgument,
+        Cow::Owned(_) if arguments.duplicate_key().is_some() => return None,
+        Cow::Owned(_) => Leniency::LoneSurrogate,
+    };
     if arguments.is_str("") || arguments.get() == "[]" {
-        return Some(Given::default());
+        return Some((Given::default(), leniency));
     }
     let members = arguments.is_object().then(|| arguments.members())?;
     let given = members.filter(|(_, value)| !value.is_null());
     let given = given.map(|(name, value)| Some((name.as_str()?.into_owned(), text_of(value)?)));
-    given.collect()
+    given.collect::<Option<_>>().map(|given| (given, leniency))
 }
 
 /// The text of a string, a number or a boolean.

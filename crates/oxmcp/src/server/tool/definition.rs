@@ -334,6 +334,7 @@ impl Tool {
     /// - A null for an optional property is dropped.
     /// - A string is parsed as JSON where the schema accepts no string: `"5"` for a number, or an object in quotes.
     /// - `[]` or `""` in place of all arguments becomes `{}`.
+    /// - Half of a surrogate pair in a string, such as `\ud83d`, becomes U+FFFD.
     ///
     /// The handler gets the repaired arguments, and a debug log lists the changes. To refuse invalid arguments for all tools of a
     /// server, use [`Server::strict_arguments`](crate::Server::strict_arguments).

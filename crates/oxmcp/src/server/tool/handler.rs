@@ -1,11 +1,11 @@
 //! Tool handlers: the types of functions that can be handlers, the reading of arguments, and the finishing of results.
 
-use std::{fmt, future::Future, pin::pin, sync::Arc};
+use std::{borrow::Cow, fmt, future::Future, pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CallToolResult,
-    lenient::{Leniency, Tolerated},
+    lenient::{Leniency, Tolerated, without_lone_surrogates},
 };
 use oxmcp_schema::{
     JsonSchema, Schema,
@@ -162,22 +162,45 @@ impl ToolSchemas {
         cx: &RequestContext,
         arguments: Text<'_>,
     ) -> Result<Option<String>, ToolError> {
-        let Err(refusal) = self.check(arguments) else {
+        let checked = self.check(arguments);
+        // A schema may accept members without reading them.
+        let is_text = matches!(without_lone_surrogates(arguments.get()), Cow::Borrowed(_));
+        if checked.is_ok() && is_text {
             return Ok(None);
-        };
-        let mended = self.mend(cx, arguments).ok_or(refusal)?;
-        self.log_mended(&mended);
-        Ok(Some(mended.text))
+        }
+        match self.mend(cx, arguments) {
+            Some(mended) => {
+                self.log_mended(&mended);
+                Ok(Some(mended.text))
+            }
+            None => checked.map(|()| None),
+        }
     }
 
     /// Repairs invalid arguments. `None` if they cannot be repaired, or must not be.
     #[cold]
     fn mend(&self, cx: &RequestContext, arguments: Text<'_>) -> Option<Mended> {
-        let input = self.input.as_ref().filter(|_| !self.is_strict)?;
-        if cx.has_strict_arguments() || arguments.duplicate_key().is_some() {
+        if self.is_strict || cx.has_strict_arguments() {
             return None;
         }
-        input.mend(arguments)
+        let text = without_lone_surrogates(arguments.get());
+        let arguments = Text::checked(&text);
+        if arguments.duplicate_key().is_some() {
+            return None;
+        }
+        let replaced = (String::new(), Change::SurrogatesReplaced);
+        match text {
+            Cow::Borrowed(_) => self.input.as_ref()?.mend(arguments),
+            Cow::Owned(_) if self.check(arguments).is_ok() => Some(Mended {
+                text: text.into_owned(),
+                changes: vec![replaced],
+            }),
+            Cow::Owned(_) => {
+                let mut mended = self.input.as_ref()?.mend(arguments)?;
+                mended.changes.push(replaced);
+                Some(mended)
+            }
+        }
     }
 
     fn log_mended(&self, mended: &Mended) {
@@ -186,6 +209,7 @@ impl ToolSchemas {
                 Change::NullLeftOut => Leniency::NullArgument,
                 Change::StringRead => Leniency::TextArgument,
                 Change::EmptyObject => Leniency::NoArguments,
+                Change::SurrogatesReplaced => Leniency::LoneSurrogate,
             };
             Tolerated::new(leniency, place).to_string()
         });
@@ -223,8 +247,12 @@ impl ToolSchemas {
         cx: &RequestContext,
         arguments: Text<'_>,
     ) -> Result<T, ToolError> {
-        let Err(refusal) = self.check(arguments) else {
-            return self.read_valid(arguments);
+        let read = self
+            .check(arguments)
+            .and_then(|()| self.read_valid(arguments));
+        let refusal = match read {
+            Ok(value) => return Ok(value),
+            Err(refusal) => refusal,
         };
         let Some(mended) = self.mend(cx, arguments) else {
             return Err(refusal);

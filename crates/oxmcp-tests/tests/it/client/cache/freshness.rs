@@ -252,6 +252,29 @@ async fn notification_invalidates_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn odd_update_invalidates_the_cache_unless_strict() {
+    for (client, is_read) in [(client(), true), (client().strict(), false)] {
+        let (mut peer, session) = modern(&client).await;
+        let read = || tokio::spawn(session.read_resource("file:///a\u{fffd}").into_future());
+        let result = json!({"resultType": "complete", "contents": [], "ttlMs": 60_000});
+        let reading = read();
+        let request = expect(&mut peer, "resources/read").await;
+        answer(&mut peer, &request, result.clone()).await;
+        reading.await.unwrap().unwrap();
+        peer.send_line(r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a\ud83d"}}"#)
+            .await
+            .unwrap();
+        sleep(SECOND / 100).await;
+        let reading = read();
+        if is_read {
+            let request = expect(&mut peer, "resources/read").await;
+            answer(&mut peer, &request, result).await;
+        }
+        reading.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn configured_lifetime_applies_to_legacy_servers_until_change() {
     for (default_ttl, is_kept) in [(Duration::ZERO, false), (SECOND * 60, true)] {
         let options = CacheOptions {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oxmcp::{
     Limits, Revision,
     testing::ScriptedPeer,
-    transport::{InMemory, Transport},
+    transport::{InMemory, Startup, Transport},
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -140,6 +140,35 @@ impl Transport for Known {
     fn diagnosis(&self) -> Option<String> {
         Some("it sings".into())
     }
+}
+
+/// A transport of a server that was started, and gives a sign of life each 4 seconds until it is ready.
+struct Starting(InMemory, Instant);
+
+impl Transport for Starting {
+    type Read = <InMemory as Transport>::Read;
+    type Write = <InMemory as Transport>::Write;
+
+    async fn connect(&mut self, limits: &Limits) -> oxmcp::Result<(Self::Read, Self::Write)> {
+        self.0.connect(limits).await
+    }
+
+    fn startup(&self) -> Option<Startup> {
+        let started = self.1;
+        Some(Startup::new(Duration::from_secs(5), move || {
+            let signs = (started.elapsed().as_secs() / 4).min(3);
+            started + Duration::from_secs(4 * signs)
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn signs_of_life_extend_the_start_timeout() {
+    let (_silent, transport) = ScriptedPeer::new().await;
+    let started = Instant::now();
+    let error = client().connect(Starting(transport, started)).await;
+    assert!(error.unwrap_err().is_timeout());
+    assert_eq!(started.elapsed(), Duration::from_secs(12 + 5));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,10 +3,10 @@
 use std::future::IntoFuture;
 
 use futures_util::StreamExt;
-use oxmcp::{CacheMode, ErrorCode, Limits, Revision, testing};
+use oxmcp::{CacheMode, ClientSession, ErrorCode, LeftOut, Limits, Revision, testing};
 use serde_json::json;
 
-use crate::client::{answer, client, expect, session};
+use crate::client::{answer, client, expect, session, session_of};
 use crate::support::{calculator, idle};
 
 fn page(names: &[&str], next: Option<&str>) -> serde_json::Value {
@@ -373,4 +373,124 @@ async fn page_with_its_own_cursor_is_the_last() {
         .await;
         assert_eq!((names.len(), error.is_some()), (2, true), "{revision}");
     }
+}
+
+/// The names and the losses of a list of this kind.
+async fn with_losses(session: ClientSession, kind: &str) -> (Vec<String>, Vec<LeftOut>) {
+    macro_rules! read {
+        ($listing:expr, $name:ident) => {{
+            let mut listing = $listing;
+            let mut names = Vec::new();
+            while let Some(entry) = listing.next().await {
+                names.push(entry.unwrap().$name);
+            }
+            (names, listing.left_out().to_vec())
+        }};
+    }
+    match kind {
+        "tools" => read!(session.tools(), name),
+        "prompts" => read!(session.prompts(), name),
+        "resources" => read!(session.resources(), uri),
+        _ => read!(session.resource_templates(), uri_template),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn losses_of_lists_are_listed() {
+    let schema = json!({"type": "object"});
+    for (kind, method, name, good, odd, nameless) in [
+        (
+            "tools",
+            "tools/list",
+            "name",
+            json!({"name": "a", "inputSchema": schema}),
+            json!({"name": "b", "inputSchema": schema, "annotations": 5}),
+            json!({"name": "c", "inputSchema": 5}),
+        ),
+        (
+            "prompts",
+            "prompts/list",
+            "name",
+            json!({"name": "a"}),
+            json!({"name": "b", "title": {}}),
+            json!({"title": "c"}),
+        ),
+        (
+            "resources",
+            "resources/list",
+            "uri",
+            json!({"uri": "a:a", "name": "a"}),
+            json!({"uri": "a:b", "name": "b", "size": []}),
+            json!({"uri": {}, "name": "c"}),
+        ),
+        (
+            "resourceTemplates",
+            "resources/templates/list",
+            "uriTemplate",
+            json!({"uriTemplate": "a:{a}", "name": "a"}),
+            json!({"uriTemplate": "a:{b}", "name": "b", "_meta": 5}),
+            json!(null),
+        ),
+    ] {
+        let (mut peer, session, _) = session_of(client(), Revision::LATEST).await;
+        let pages = [
+            json!({"resultType": "complete", kind: [good, odd, nameless], "nextCursor": "2", "ttlMs": 60_000}),
+            json!({"resultType": "complete", kind: [good, null], "ttlMs": 60_000}),
+        ];
+        let reading = tokio::spawn(with_losses(session.clone(), kind));
+        for page in &pages {
+            let request = expect(&mut peer, method).await;
+            answer(&mut peer, &request, page.clone()).await;
+        }
+        let (names, losses) = reading.await.unwrap();
+        let expected = [&good, &odd, &good].map(|it| it[name].as_str().unwrap());
+        assert_eq!(names, expected, "{kind}");
+        let places: Vec<_> = losses
+            .iter()
+            .map(|it| (it.page, it.index, it.member.is_some()))
+            .collect();
+        assert_eq!(places.len(), 3, "{losses:?}");
+        for place in [(0, 1, true), (0, 2, false), (1, 1, false)] {
+            assert!(places.contains(&place), "{kind}: {losses:?}");
+        }
+        let member = losses.iter().find(|it| it.member.is_some()).unwrap();
+        let known = odd["name"].as_str().or(odd[name].as_str());
+        assert_eq!(member.name.as_deref(), known);
+        assert!(losses.iter().all(|it| !it.reason.is_empty()), "{losses:?}");
+        // The pages come from the cache now.
+        let again = with_losses(session.clone(), kind);
+        let again = tokio::time::timeout(std::time::Duration::from_secs(1), again);
+        assert_eq!(again.await.unwrap(), (names, losses), "{kind}");
+        let record = session.tolerated();
+        let left_out = record
+            .iter()
+            .find(|it| it.leniency.name() == "entry-left-out");
+        let left_out = left_out.map(|it| (it.method.as_str(), it.count));
+        assert_eq!(left_out, Some((method, 4)), "{record:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn losses_and_deviations_are_bounded() {
+    let (mut peer, session) = session(Revision::V2025_11_25).await;
+    assert_eq!(session.tolerated(), []);
+    let reading = tokio::spawn(with_losses(session.clone(), "prompts"));
+    for index in 0..30 {
+        let request = expect(&mut peer, "prompts/list").await;
+        let mut page = json!({"prompts": vec![json!({"title": "x".repeat(1000)}); 20]});
+        page["prompts"][0]["name"] = json!({"x".repeat(1000): index});
+        if index < 29 {
+            page["nextCursor"] = index.to_string().into();
+        }
+        page["prompts"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": format!("p{index}")}));
+        answer(&mut peer, &request, page).await;
+    }
+    let (names, losses) = reading.await.unwrap();
+    assert_eq!((names.len(), losses.len()), (30, 200));
+    let longest = losses.iter().map(|it| it.reason.chars().count()).max();
+    assert!(longest <= Some(200));
+    assert_eq!(session.tolerated().len(), 1, "{:?}", session.tolerated());
 }

@@ -336,6 +336,27 @@ async fn unacknowledged_subscription_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn odd_notifications_reach_subscriptions_unless_strict() {
+    let client = || Client::new("t", "1");
+    for (client, is_strict) in [(client(), false), (client().strict(), true)] {
+        let (mut peer, session) = modern(client).await;
+        let listener = session.clone();
+        let subscribing = tokio::spawn(async move { listener.listen(tools()).once().await });
+        let request = expect(&mut peer, "subscriptions/listen").await;
+        let id = &request["id"];
+        let odd = json!({"toolsListChanged": "true", "resourceSubscriptions": null});
+        peer.send(acknowledgement(id, odd)).await.unwrap();
+        let mut subscription = subscribing.await.unwrap().unwrap();
+        assert_eq!(subscription.filter().tools_list_changed, !is_strict);
+        let update = within(id, "notifications/resources/updated", json!({"uri": 5}));
+        peer.send(update).await.unwrap();
+        let event = subscription.next().await;
+        let is_read = matches!(event, Some(SubscriptionEvent::ResourceUpdated(_)));
+        assert_eq!(is_read, !is_strict, "{event:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn subscriptions_are_distinguished_and_do_not_call_handlers() {
     let server = calculator();
     let (client, mut heard) = with_handlers(client().layer(middleware::from_fn(pass_on)));

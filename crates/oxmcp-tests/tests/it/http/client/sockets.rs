@@ -6,7 +6,6 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use ::http::{StatusCode, header};
@@ -23,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::watch,
 };
 
 use crate::http::client::peer::{client, discovered, modern, text};
@@ -138,8 +138,9 @@ async fn plain_http_server_fails_tls() {
     assert!(error.is_network(), "{error}");
 }
 
-/// Answers one request on each connection, and closes the connection without announcing it.
-async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
+/// Answers one request on each connection, and closes the connection without announcing it. Counts the connections that the client
+/// has closed as well.
+async fn serve_once_each(listener: TcpListener, closed: watch::Sender<usize>) {
     loop {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut request = Vec::new();
@@ -163,7 +164,9 @@ async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         socket.write_all(answer.as_bytes()).await.unwrap();
-        served.fetch_add(1, Ordering::Relaxed);
+        socket.shutdown().await.unwrap();
+        assert_eq!(socket.read(&mut [0]).await.unwrap(), 0);
+        closed.send_modify(|closed| *closed += 1);
     }
 }
 
@@ -171,16 +174,15 @@ async fn serve_once_each(listener: TcpListener, served: Arc<AtomicUsize>) {
 async fn closed_pooled_connection_is_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let served = Arc::<AtomicUsize>::default();
-    tokio::spawn(serve_once_each(listener, Arc::clone(&served)));
+    let (closed, mut closes) = watch::channel(0);
+    tokio::spawn(serve_once_each(listener, closed));
     let session = modern().connect(Endpoint::new(url)).await.unwrap();
-    for _ in 0..3 {
-        // The end of the connection must have arrived at the client.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    for count in 1..=3 {
+        closes.wait_for(|closed| *closed == count).await.unwrap();
         let result = session.call_tool("json", json!({})).await.unwrap();
         assert_eq!(result.to_text(), "3");
     }
-    assert_eq!(served.load(Ordering::Relaxed), 4);
+    closes.wait_for(|closed| *closed == 4).await.unwrap();
 }
 
 #[tokio::test]

@@ -137,7 +137,7 @@ async fn over(
 #[tokio::test]
 async fn idle_connection_is_served_once_more_while_closing() {
     let server = calculator();
-    let endpoint = endpoint(&server);
+    let endpoint = endpoint(&server).limits(Limits::default().drain(Duration::from_secs(3600)));
     let serving = Arc::new(Mountable::serve(&endpoint).await);
     let address = serving.local_addr();
     let (mut legacy, mut modern_client) = (connect(address).await, connect(address).await);
@@ -166,7 +166,7 @@ async fn idle_connection_is_served_once_more_while_closing() {
         assert_eq!(answer.status(), StatusCode::OK);
         assert_eq!(answer.headers()["connection"], "close");
     }
-    timeout(Duration::from_secs(5), closing)
+    timeout(Duration::from_secs(60), closing)
         .await
         .expect("nothing is left to wait for")
         .unwrap();

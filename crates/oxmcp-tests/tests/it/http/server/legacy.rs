@@ -507,7 +507,7 @@ async fn each_session_expires_by_its_own_idle_time() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_closed_by_its_handler_ends() {
     let tool = Tool::new("bye", "End the session", |cx: RequestContext| async move {
         let _ = cx.server_session().unwrap().close().await;
@@ -517,8 +517,9 @@ async fn session_closed_by_its_handler_ends() {
     let session = Session::open(&endpoint(&server)).await;
     let params = json!({"name": "bye", "arguments": {}});
     drop(session.call(1, "tools/call", params).await);
+    // Closing waits for the handler, which waits for it, until the drain is over.
     while server.sessions().count() > 0 {
-        tokio::task::yield_now().await;
+        sleep(Duration::from_secs(1)).await;
     }
     let gone = session.call(2, "ping", json!({})).await;
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);

@@ -17,8 +17,10 @@ use tokio::{
 };
 use tower::ServiceExt;
 
-use crate::http::server::peer::{Events, builder, call_modern, header, json, modern_builder, send};
-use crate::support::{calculator, modern};
+use crate::http::server::peer::{
+    Events, Session, builder, call_modern, header, initialize, json, modern_builder, send,
+};
+use crate::support::{calculator, modern, request};
 
 fn endpoint(server: &Server) -> StreamableHttp {
     StreamableHttp::from(server.clone())
@@ -326,4 +328,102 @@ async fn panicking_callback_fails_only_its_request() {
     assert!(!refused.contains("/mcp"), "{refused}");
     let refused = send(&endpoint, builder("GET"), "").await;
     assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
+}
+
+/// A request builder that accepts these media types only.
+fn accepting(mut builder: http::request::Builder, accept: Option<&str>) -> http::request::Builder {
+    let headers = builder.headers_mut().unwrap();
+    headers.remove("accept");
+    if let Some(accept) = accept {
+        headers.insert("accept", accept.parse().unwrap());
+    }
+    builder
+}
+
+#[tokio::test]
+async fn answers_have_the_form_that_the_client_accepts() {
+    const JSON: &str = "application/json";
+    const EVENTS: &str = "text/event-stream";
+    let noisy = Tool::new(
+        "noisy",
+        "Report progress",
+        |cx: RequestContext| async move {
+            cx.progress(1).total(2).await;
+            "done"
+        },
+    );
+    let server = calculator().tool(noisy);
+    let mut message = modern(7, "tools/call", json!({"name": "noisy", "arguments": {}}));
+    message["params"]["_meta"]["progressToken"] = json!("p");
+    let quiet = modern(
+        7,
+        "tools/call",
+        json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+    );
+    for (accept, of_noisy, of_quiet) in [
+        (Some(JSON), JSON, JSON),
+        (Some("application/*"), JSON, JSON),
+        (Some(EVENTS), EVENTS, EVENTS),
+        (Some("*/*"), EVENTS, JSON),
+        (None, EVENTS, JSON),
+        (Some(""), EVENTS, JSON),
+    ] {
+        let endpoint = endpoint(&server);
+        for (message, form) in [(&message, of_noisy), (&quiet, of_quiet)] {
+            let builder = accepting(modern_builder(message), accept);
+            let response = send(&endpoint, builder, message.to_string()).await;
+            assert_eq!(response.status(), StatusCode::OK, "{accept:?}");
+            assert_eq!(
+                header(response.headers(), "content-type"),
+                form,
+                "{accept:?}"
+            );
+            let answer = match form {
+                JSON => json(response).await,
+                _ => Events::of(response).rest().await.pop().unwrap().data,
+            };
+            assert_eq!(answer["id"], 7, "{accept:?}: {answer}");
+            assert!(
+                answer["result"]["content"].is_array(),
+                "{accept:?}: {answer}"
+            );
+        }
+        // A legacy session, too.
+        let opening = initialize("2025-11-25", json!({}));
+        let builder = accepting(builder("POST"), accept);
+        let opened = send(&endpoint, builder, opening.to_string()).await;
+        assert_eq!(opened.status(), StatusCode::OK, "{accept:?}");
+        assert_eq!(
+            header(opened.headers(), "content-type"),
+            of_quiet,
+            "{accept:?}"
+        );
+        let session = Session::open(&endpoint).await;
+        let call = request(
+            7,
+            "tools/call",
+            json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+        );
+        let builder = accepting(session.builder("POST"), accept);
+        let response = send(&endpoint, builder, call.to_string()).await;
+        assert_eq!(
+            header(response.headers(), "content-type"),
+            of_quiet,
+            "{accept:?}"
+        );
+    }
+    let refused = async |server: &Server, accept| {
+        let builder = accepting(modern_builder(&quiet), accept);
+        let response = send(&endpoint(server), builder, quiet.to_string()).await;
+        response.status() == StatusCode::NOT_ACCEPTABLE
+    };
+    let strict = calculator().strict();
+    for accept in [Some(JSON), Some(EVENTS), None] {
+        assert!(refused(&strict, accept).await, "{accept:?}");
+        assert!(!refused(&server, accept).await, "{accept:?}");
+    }
+    for accept in ["text/html", "image/*", "application/json;q=0"] {
+        assert!(refused(&server, Some(accept)).await, "{accept}");
+    }
+    assert!(!refused(&strict, Some("*/*")).await);
 }

@@ -107,6 +107,46 @@ async fn invalid_answer_is_refused_with_expected_form() {
 }
 
 #[tokio::test]
+async fn odd_answers_are_read_unless_strict() {
+    let roots = || {
+        Tool::new("roots", "", |cx: RequestContext| async move {
+            Ok::<_, ToolError>(format!("{} roots", cx.roots().await?.len()))
+        })
+    };
+    let server = || ordering().tool(roots());
+    let order = json!({"cups": 1, "extras": []});
+    for revision in ASKING {
+        for (tool, answered, expected) in [
+            (
+                "t",
+                json!({"action": "Accepted", "content": order, "_meta": null}),
+                "1 false None []",
+            ),
+            (
+                "roots",
+                json!({"roots": [{"uri": "file:///a", "name": null}, {}, null]}),
+                "1 roots",
+            ),
+        ] {
+            let mut user = User::new(&server(), revision).await;
+            let answer = user.call(tool, json!({}), |_, _| answered.clone()).await;
+            assert_eq!(text(&answer), expected, "{revision}: {answer}");
+            let mut user = User::new(&server().strict(), revision).await;
+            let answer = user.call(tool, json!({}), |_, _| answered.clone()).await;
+            assert!(answer["error"].is_object(), "{revision}: {answer}");
+        }
+    }
+    // An input response that is not an object is no answer.
+    for odd in [json!(null), json!([]), json!(12345), json!("roots")] {
+        for tool in ["t", "roots"] {
+            let mut user = User::new(&server(), Revision::LATEST).await;
+            let answer = user.call(tool, json!({}), |_, _| odd.clone()).await;
+            assert!(answer["error"].is_object(), "{odd}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn handwritten_forms_and_url_visits_are_supported() {
     let tool = Tool::new("t", "", |cx: RequestContext| async move {
         let form = ElicitSchema::new().required("name", StringSchema::default());

@@ -53,6 +53,25 @@ async fn returned_questions_are_asked_in_every_revision() {
 }
 
 #[tokio::test]
+async fn odd_answers_reach_returning_handlers_repaired() {
+    let server = || Server::new("s", "1").tool(Tool::new("t", "", twice));
+    for revision in ASKING {
+        for (server, is_read) in [(server(), true), (server().strict(), false)] {
+            let mut user = User::new(&server, revision).await;
+            let answer = user
+                .call(
+                    "t",
+                    json!({}),
+                    |_, _| json!({"action": "ACCEPTED", "content": {"name": "ann"}}),
+                )
+                .await;
+            let is_complete = answer["result"]["content"][0]["text"] == "2 ann 1";
+            assert_eq!(is_complete, is_read, "{revision}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn returned_state_is_passed_unsealed() {
     let server = Server::new("s", "1").tool(Tool::new("t", "", twice));
     let mut user = User::new(&server, Revision::LATEST).await;

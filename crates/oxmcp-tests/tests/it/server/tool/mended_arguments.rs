@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use oxmcp::{JsonSchema, Prompt, Revision, Server, Tool, protocol::PromptArgument};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::support::{answer, call, script, text};
+use crate::support::{answer, call, modern, request, script, text};
 
 /// The arguments of the tool, which returns those that its handler got.
 #[derive(Debug, serde::Deserialize, serde::Serialize, JsonSchema)]
@@ -307,6 +307,106 @@ async fn prompt_arguments_may_be_sent_as_scalars() {
             .contains("\"topic\": expected a string"),
         "{text}"
     );
+}
+
+/// The answer to a request whose arguments are `arguments`, letter by letter.
+async fn answer_to_text(
+    server: &Server,
+    revision: Revision,
+    (method, name): (&str, &str),
+    arguments: &str,
+) -> Value {
+    let mut peer = script(server).await;
+    let params = json!({"name": name, "arguments": "ARGUMENTS"});
+    let message = if revision.is_modern() {
+        modern(7, method, params)
+    } else {
+        peer.initialize(revision).await.unwrap();
+        request(7, method, params)
+    };
+    let line = message.to_string().replace("\"ARGUMENTS\"", arguments);
+    peer.send_line(line).await.unwrap();
+    peer.receive().await.unwrap()
+}
+
+#[tokio::test]
+async fn lone_surrogates_in_arguments_are_replaced() {
+    let server = || {
+        let echo = |_, arguments: Box<RawValue>| async move { Ok(arguments.get().to_owned()) };
+        let raw = Tool::dynamic("raw", "Search", json!({"type": "object"}), echo);
+        server().tools([
+            query()
+                .unvalidated()
+                .entry(|it| it.name = "unvalidated".into()),
+            raw.unvalidated(),
+        ])
+    };
+    for revision in Revision::ALL {
+        for (tool, arguments, expected) in [
+            (
+                "query",
+                r#"{"text":"a\ud83d"}"#,
+                "\"text\":\"a\u{fffd}\",\"limit\":0",
+            ),
+            (
+                "query",
+                r#"{"text":"\udc00 \ud83d\ude00","limit":"5"}"#,
+                "\"text\":\"\u{fffd} 😀\",\"limit\":5",
+            ),
+            (
+                "unvalidated",
+                r#"{"text":"a\ud83d"}"#,
+                "\"text\":\"a\u{fffd}\"",
+            ),
+            ("written", r#"{"any":"\ud83d"}"#, r#"{"any":"\ufffd"}"#),
+            (
+                "written",
+                r#"{"other":{"\ud83d":1}}"#,
+                r#"{"other":{"\ufffd":1}}"#,
+            ),
+            ("raw", r#"{"a":"\ud83d"}"#, r#"{"a":"\ufffd"}"#),
+            ("idle", r#"{"a":"\ud83d"}"#, "done"),
+        ] {
+            let called = ("tools/call", tool);
+            let answer = answer_to_text(&server(), revision, called, arguments).await;
+            assert!(
+                text(&answer).contains(expected),
+                "{revision} {tool} {arguments}: {answer}"
+            );
+        }
+        // Two names must not become one.
+        let twice = r#"{"text":"a","filters":{"\ud83d":1,"\ud83e":2}}"#;
+        for server in [server(), server().strict()] {
+            let answer = answer_to_text(&server, revision, ("tools/call", "query"), twice).await;
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+        }
+        let lone = r#"{"text":"a\ud83d"}"#;
+        let answer =
+            answer_to_text(&server().strict(), revision, ("tools/call", "query"), lone).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        for (prompt, arguments, expected) in [
+            (
+                "typed",
+                r#"{"topic":"\ud83d","lines":3}"#,
+                "topic: \"\u{fffd}\", lines: Some(3)",
+            ),
+            (
+                "dynamic",
+                r#"{"a":"x\ud83d","b":null}"#,
+                "{\"a\": \"x\u{fffd}\"}",
+            ),
+        ] {
+            let asked = ("prompts/get", prompt);
+            let answer = answer_to_text(&poems(), revision, asked, arguments).await;
+            let text = answer["result"]["messages"][0]["content"]["text"].as_str();
+            assert!(
+                text.is_some_and(|it| it.contains(expected)),
+                "{revision} {prompt}: {answer}"
+            );
+            let answer = answer_to_text(&poems().strict(), revision, asked, arguments).await;
+            assert!(answer["error"].is_object(), "{answer}");
+        }
+    }
 }
 
 #[tokio::test]

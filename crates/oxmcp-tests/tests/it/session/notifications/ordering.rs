@@ -39,7 +39,7 @@ fn blocking(early: bool) -> (Server, mpsc::Sender<()>) {
         // The handler is slow even if the test is fast.
         std::thread::sleep(Duration::from_millis(1));
         // If the test does not release it, the test fails rather than hangs.
-        let _ = held.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        let _ = held.lock().unwrap().recv_timeout(Duration::from_secs(60));
     };
     let tool = Tool::new("block", "Blocks its thread", move || {
         let wait = wait.clone();

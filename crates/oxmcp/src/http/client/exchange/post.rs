@@ -5,7 +5,7 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{Response, StatusCode};
-use oxmcp_protocol::{RequestId, method};
+use oxmcp_protocol::{RequestId, lenient::Leniency, method};
 use tokio::{
     sync::oneshot,
     time::{sleep, timeout},
@@ -231,8 +231,11 @@ impl Exchanges {
                 && asked.is_some()
                 && (session.id.is_some() || status != StatusCode::NOT_FOUND)
                 && refusal.may_be_session_lost(asked);
+            let is_lost = (is_certain || is_doubtful)
+                && (status == StatusCode::NOT_FOUND
+                    || self.mirror.tolerates(Leniency::LostSession, false));
             let error = refusal.error;
-            return Err(if is_certain || is_doubtful {
+            return Err(if is_lost {
                 ExchangeError::SessionLost {
                     begun: false,
                     is_certain,
@@ -299,7 +302,7 @@ impl Exchanges {
             id: response.headers().get(SESSION_ID).cloned(),
             ..Session::default()
         });
-        match Form::of_body(&mut response).await {
+        match Form::of_body(&mut response, &self.mirror).await {
             Form::Json => {
                 let body = self.read_json(response).await?;
                 sink.take(self, body).await;

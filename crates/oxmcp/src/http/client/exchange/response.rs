@@ -13,6 +13,7 @@ use oxmcp_protocol::{
     ErrorCode, RequestId,
     framing::after_byte_order_mark,
     internal::{Envelope, Params},
+    lenient::Leniency,
 };
 use tokio::time::timeout;
 
@@ -24,6 +25,7 @@ use crate::{
         transport::http_client::HttpBody,
     },
     logged::cut,
+    transport::mirror::Mirror,
 };
 
 /// How much of the body of an error is read, in bytes: more than any JSON-RPC error has.
@@ -60,15 +62,16 @@ impl Form {
 
     /// The form of a response by the beginning of its body, which some servers label with another media type or with none, or else
     /// by its media type. Waits for the beginning.
-    pub(crate) async fn of_body(response: &mut Response<HttpBody>) -> Self {
+    pub(crate) async fn of_body(response: &mut Response<HttpBody>, mirror: &Mirror) -> Self {
         let labelled = Self::of(response);
         let beginning = response.body_mut().peek().await;
         let form = beginning.and_then(|beginning| Self::beginning_with(beginning));
-        if let Some(form) = form.filter(|form| *form != labelled) {
-            let media_type = response.headers().get(CONTENT_TYPE);
-            tracing::debug!(?form, ?media_type, "ignoring the media type of a response");
+        match form {
+            Some(form) if form != labelled && mirror.tolerates(Leniency::ContentType, false) => {
+                form
+            }
+            _ => labelled,
         }
-        form.unwrap_or(labelled)
     }
 
     /// The only form whose bodies can begin so.

@@ -29,7 +29,10 @@ use crate::{
     },
     session::task::spawn,
     sync::Mutex,
-    transport::traits::{CurrentLogin, PersonWaits},
+    transport::{
+        mirror::Mirror,
+        traits::{CurrentLogin, PersonWaits},
+    },
 };
 
 /// How many seconds before its expiry a token is refreshed.
@@ -138,9 +141,11 @@ impl LoginEngine {
         server: &Url,
         login: Login,
         own_authorization: Option<String>,
+        mirror: Mirror,
     ) -> Result<Self> {
         login.check_clients()?;
-        let fetch = Fetch::new(server, &login.trusted_hosts, login.http_client.clone())?;
+        let mut fetch = Fetch::new(server, &login.trusted_hosts, login.http_client.clone())?;
+        fetch.mirror = mirror;
         Ok(Self(Arc::new(Shared {
             server: server.as_str().to_owned(),
             login,

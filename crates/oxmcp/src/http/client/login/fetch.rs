@@ -12,6 +12,7 @@ use oxmcp_auth::{
     Body, Request, Response, Tolerated, UnixTime, UrlRules, client::Conversation,
     internal::shown_url,
 };
+use oxmcp_protocol::lenient::Leniency;
 use tokio::time::timeout;
 use url::Url;
 
@@ -27,6 +28,7 @@ use crate::{
     },
     logged::Logged,
     sync::Mutex,
+    transport::mirror::Mirror,
 };
 
 /// How long a response may take.
@@ -50,6 +52,8 @@ pub(super) struct Fetch {
     rules: UrlRules,
     /// The documents and members of which warnings were logged.
     warned: Mutex<HashSet<(String, String)>>,
+    /// The handle to the tolerance of the client that connects. A login before that tolerates all.
+    pub(super) mirror: Mirror,
 }
 
 impl Fetch {
@@ -67,6 +71,7 @@ impl Fetch {
             guard,
             rules: UrlRules::for_server(server.as_str())?,
             warned: Mutex::default(),
+            mirror: Mirror::new(),
         })
     }
 
@@ -92,7 +97,16 @@ impl Fetch {
             let request = conversation.request(now())?;
             let response = self.send(request, is_guarded).await?;
             let received = conversation.receive(&response, now());
-            self.warn(&conversation.tolerated());
+            let tolerated = conversation.tolerated();
+            if let Some(odd) = tolerated.first()
+                && !self.mirror.tolerates(Leniency::Metadata, true)
+            {
+                return Err(Error::decode(format!(
+                    "the {} does not follow the specification: {:?} is not valid",
+                    odd.document, odd.member
+                )));
+            }
+            self.warn(&tolerated);
             if let Some(result) = received? {
                 return Ok(result);
             }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use oxmcp_protocol::lenient::Leniency;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},
@@ -27,6 +28,7 @@ use crate::{
         names::LAST_EVENT_ID,
     },
     logged::Logged,
+    transport::mirror::Mirror,
 };
 
 /// The response to a GET.
@@ -174,18 +176,22 @@ impl Exchanges {
             }
         };
         match self.requests.get(add_headers).await {
-            Ok(response) => outcome_of(response, session).await,
+            Ok(response) => outcome_of(response, session, &self.mirror).await,
             Err(error) => GetOutcome::Retry(error),
         }
     }
 }
 
-async fn outcome_of(mut response: Response<HttpBody>, session: &Session) -> GetOutcome {
+async fn outcome_of(
+    mut response: Response<HttpBody>,
+    session: &Session,
+    mirror: &Mirror,
+) -> GetOutcome {
     let status = response.status();
     if status.is_success() {
         // A stream that is labelled as one may be silent at first.
         let is_stream = Form::of(&response) == Form::Events
-            || Form::of_body(&mut response).await == Form::Events;
+            || Form::of_body(&mut response, mirror).await == Form::Events;
         if is_stream {
             return GetOutcome::Stream(response.into_body());
         }
@@ -195,7 +201,9 @@ async fn outcome_of(mut response: Response<HttpBody>, session: &Session) -> GetO
         )));
     }
     let refusal = refusal(response).await;
-    let is_lost = session.id.is_some() && refusal.is_session_lost(None);
+    let is_lost = session.id.is_some()
+        && refusal.is_session_lost(None)
+        && (status == StatusCode::NOT_FOUND || mirror.tolerates(Leniency::LostSession, false));
     let error = refusal.error;
     match status {
         _ if is_lost => GetOutcome::SessionLost(error),

@@ -31,7 +31,7 @@ use crate::http::client::transport::{
 };
 
 /// How long a test waits for what must happen.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 fn speaking_http2() -> DefaultClient {
     let mut connector = Connector::new(TlsRoots::none(), Matcher::builder().build());

@@ -25,6 +25,7 @@ use crate::{
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
             event_encoding::{KEEP_ALIVE, messages},
             response::{self, Refused, ResponseBody},
+            validation,
         },
     },
     session::{
@@ -186,6 +187,7 @@ pub(in crate::http::server) fn post(
         );
         return Err(response::refuse(StatusCode::BAD_REQUEST, posted.id, &why));
     }
+    let takes_events = validation::accepts_events(&request.parts.headers);
     let session = request.session.ok_or_else(|| no_session(posted.id))?;
     let guard = session.enter();
     // The session keeps the caller of a subscription.
@@ -202,6 +204,7 @@ pub(in crate::http::server) fn post(
         endpoint: request.endpoint,
         session: guard,
         saves,
+        takes_events,
         requests,
         branch: posted.is_answered.then(|| Branch {
             connection: branch,
@@ -234,6 +237,8 @@ struct PostAnswer {
     session: SessionGuard,
     /// Whether the session is saved afterwards.
     saves: bool,
+    /// Whether the client accepts events. To one that does not, they are sent only if there is no other way.
+    takes_events: bool,
     /// The requests that it answers, if other nodes may resume its stream.
     requests: Option<Record>,
     /// The branch of the session's connection that the response comes from. `None` if the message is not answered.
@@ -250,7 +255,11 @@ impl PostAnswer {
         if self.endpoint.settings.json_only {
             return only_answer(&branch.connection).await;
         }
-        let reply = within(KEEP_ALIVE, branch.connection.outbox.reply(&mut taken)).await;
+        let replying = branch.connection.outbox.reply(&mut taken);
+        let reply = match self.takes_events {
+            true => within(KEEP_ALIVE, replying).await,
+            false => Some(replying.await),
+        };
         match reply {
             Some(Reply::Last(Last::Nothing)) if branch.connection.outbox.is_exhausted() => {
                 return response::unanswered(response::DROPPED);

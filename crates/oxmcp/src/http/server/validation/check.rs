@@ -17,7 +17,7 @@ pub(in crate::http::server) enum Check {
     HttpMethod,
     /// The body is JSON.
     ContentType,
-    /// The client accepts JSON and event streams.
+    /// The client accepts JSON or event streams: both, if the server is strict.
     Accept,
     /// The body is not too long.
     BodyLength,

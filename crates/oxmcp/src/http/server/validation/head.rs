@@ -13,6 +13,8 @@ use super::check::{Checked, Failure};
 use crate::http::names::SESSION_ID;
 
 const ALLOW: &str = "GET, POST, DELETE";
+const ACCEPT_BOTH: &str =
+    "a client that sends messages must take both: `Accept: application/json, text/event-stream`";
 
 /// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked up later.
 pub(super) fn http_method(parts: &Parts) -> Checked {
@@ -31,18 +33,26 @@ pub(super) fn content_type(parts: &Parts) -> Checked {
     Err("unsupported content type: send `Content-Type: application/json`".into())
 }
 
-/// [`Check::Accept`](super::check::Check::Accept). Any response can be of either type, so the client must accept both.
+/// [`Check::Accept`](super::check::Check::Accept). A client must accept both types; one of them is enough to be answered.
 pub(super) fn accept(parts: &Parts) -> Checked {
     let events = || accepts(&parts.headers, "text", "event-stream");
     match parts.method {
-        Method::POST if !accepts_both(&parts.headers) => Err(
-            "client must accept JSON and event streams: send `Accept: application/json, text/event-stream`".into(),
-        ),
+        Method::POST if !accepts_json(&parts.headers) && !accepts_events(&parts.headers) => {
+            Err(ACCEPT_BOTH.into())
+        }
         Method::GET if !events() => {
             Err("client must accept event streams: send `Accept: text/event-stream`".into())
         }
         _ => Ok(()),
     }
+}
+
+/// [`Check::Accept`](super::check::Check::Accept) to the letter: a client that sends messages names both types, or ranges of them.
+pub(super) fn accept_both(parts: &Parts) -> Checked {
+    if parts.method != Method::POST || accepts_both(&parts.headers) {
+        return Ok(());
+    }
+    Err(ACCEPT_BOTH.into())
 }
 
 /// [`Check::BodyLength`](super::check::Check::BodyLength), for bodies whose length is in the head.
@@ -169,6 +179,24 @@ pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
     let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
     headers.get(header::ACCEPT).is_some_and(usual)
         || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
+}
+
+/// Whether a client that sends messages accepts JSON. Without an `Accept` it accepts everything.
+pub(in crate::http::server) fn accepts_json(headers: &HeaderMap) -> bool {
+    accepts_both(headers) || is_open(headers) || accepts(headers, "application", "json")
+}
+
+/// Whether a client that sends messages accepts events. Without an `Accept` it accepts everything.
+pub(in crate::http::server) fn accepts_events(headers: &HeaderMap) -> bool {
+    accepts_both(headers) || is_open(headers) || accepts(headers, "text", "event-stream")
+}
+
+/// Whether there is no `Accept`, or an empty one.
+fn is_open(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .all(HeaderValue::is_empty)
 }
 
 /// Whether the client accepts responses of a type, like `text/event-stream`.

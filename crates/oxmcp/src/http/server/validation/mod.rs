@@ -30,11 +30,11 @@ pub(super) use access::Policy;
 pub(super) use body::{discard_body, read_body};
 #[cfg(test)]
 pub(super) use check::Check;
-pub(super) use head::{asks_for_events, is_json, single};
+pub(super) use head::{accepts_events, accepts_json, asks_for_events, is_json, single};
 pub(super) use message::Message;
 pub(super) use refusal::Refusal;
 pub(super) use run::{
-    check_access, check_batch, check_head, check_message, check_session, check_target,
+    check_accept, check_access, check_batch, check_head, check_message, check_session, check_target,
 };
 #[cfg(feature = "auth")]
 pub(super) use token::{ScopeCheck, admit};

@@ -47,6 +47,14 @@ pub(in crate::http::server) fn check_target(policy: &Policy, parts: &Parts) -> R
     Ok(())
 }
 
+/// Checks that a client accepts both types of responses, as a strict server requires. The head was checked before.
+///
+/// # Errors
+/// If the client does not accept both types of responses: the refusal.
+pub(in crate::http::server) fn check_accept(parts: &Parts) -> Result<(), Refusal> {
+    require(Check::Accept, head::accept_both(parts))
+}
+
 /// Checks the head of a request before the body, of at most `limit` bytes, is read. Its host and origin have been checked.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use http::Response;
 use oxmcp::{ClientSession, Result, http::HttpBody};
 use serde_json::{Value, json};
 
-use crate::http::client::peer::{Asked, Peer, both, discover, legacy, open, text};
+use crate::http::client::peer::{Asked, Peer, both, discover, legacy, open, open_with, text};
 
 async fn call(session: &ClientSession) -> Result<String> {
     let result = session.call_tool("add", json!({})).await?;
@@ -56,6 +56,27 @@ async fn json_is_read_under_any_media_type() {
                 assert_eq!(result.unwrap(), "5", "{kind} {front:?}");
             }
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn media_types_must_fit_if_strict() {
+    for (client, is_read) in [(legacy(), true), (legacy().strict(), false)] {
+        let (peer, endpoint) = Peer::endpoint();
+        let (mut peer, session) = open_with(&client, endpoint, peer, Some("s-1")).await;
+        let (result, ()) = both(call(&session), async {
+            let asked = peer.post("tools/call").await;
+            let body = asked.reply_to(text("5")).to_string();
+            asked.text(200, "text/html", body);
+        })
+        .await;
+        assert_eq!(result.is_ok(), is_read, "{result:?}");
+        let names: Vec<_> = session
+            .tolerated()
+            .iter()
+            .map(|it| it.leniency.name())
+            .collect();
+        assert_eq!(names == ["content-type"], is_read, "{names:?}");
     }
 }
 

@@ -267,3 +267,35 @@ async fn client_is_registered_once_although_logins_fail() {
         assert_eq!(asked.filter(|it| it == "register").count(), expected);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn odd_metadata_is_refused_by_strict_clients() {
+    for (client, is_read) in [(client(), true), (client().strict(), false)] {
+        let web = Web::new();
+        let odd = json!({
+            "issuer": AS,
+            "authorization_endpoint": format!("{AS}/authorize"),
+            "token_endpoint": format!("{AS}/token"),
+            "registration_endpoint": format!("{AS}/register"),
+            "code_challenge_methods_supported": "S256",
+            "scopes_supported": null,
+        });
+        web.fake().instead.insert(METADATA, (200, odd.to_string()));
+        let connected = connect_with(&client, &web, agreeing(&web)).await;
+        assert_eq!(connected.is_ok(), is_read, "{connected:?}");
+        match connected {
+            Ok(session) => {
+                let record = session.tolerated();
+                let names: Vec<_> = record.iter().map(|it| it.leniency.name()).collect();
+                assert_eq!(names, ["authorization-metadata"]);
+            }
+            Err(error) => {
+                let message = error.to_string();
+                assert!(
+                    message.contains("code_challenge_methods_supported"),
+                    "{message}"
+                );
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ use oxmcp::{
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::http::client::peer::{Asked, Peer, both, legacy, open, text};
+use crate::http::client::peer::{Asked, Peer, both, legacy, open, open_with, text};
 
 pub(crate) async fn call(session: &ClientSession) -> Result<String> {
     let result = session.call_tool("add", json!({})).await?;
@@ -364,6 +364,43 @@ async fn unexplained_refusal_is_retried_in_new_session() {
         .await;
         assert_eq!(answer.unwrap(), "3", "{status} {body}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn strict_client_opens_another_session_after_404_only() {
+    for (status, body) in refusals() {
+        let (peer, endpoint) = Peer::endpoint();
+        let (mut peer, session) = open_with(&legacy().strict(), endpoint, peer, Some("s-1")).await;
+        let (answer, ()) = both(call(&session), async {
+            let asked = peer.post("tools/call").await;
+            asked.text(status, "text/plain", body.clone());
+        })
+        .await;
+        let error = answer.unwrap_err();
+        assert_eq!(error.http_status(), Some(status), "{body}: {error}");
+        let (answer, ()) = both(call(&session), async {
+            peer.post("tools/call").await.status(404);
+            renew(&mut peer, "s-2").await;
+            next_post(&mut peer).await.result(text("3"));
+        })
+        .await;
+        assert_eq!(answer.unwrap(), "3");
+    }
+    // A lenient client tells its host.
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        peer.post("tools/call").await.status(410);
+        renew(&mut peer, "s-2").await;
+        next_post(&mut peer).await.result(text("3"));
+    })
+    .await;
+    answer.unwrap();
+    let names: Vec<_> = session
+        .tolerated()
+        .iter()
+        .map(|it| it.leniency.name())
+        .collect();
+    assert_eq!(names, ["lost-session"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -81,6 +81,37 @@ async fn session_continues_at_another_node() {
 
 // Attack: session hijacking.
 #[tokio::test]
+async fn stale_ids_open_sessions_at_every_node() {
+    let (sessions, bus) = (SharedSessions::default(), Arc::new(MemoryBus::new()));
+    let node = || {
+        let node = endpoint(&calculator()).session_store(sessions.clone());
+        node.bus(Arc::clone(&bus))
+    };
+    let (one, other) = (node(), node());
+    let session = Session::open(&one).await;
+    let again = async |node: &StreamableHttp| {
+        let builder = builder("POST").header("mcp-session-id", &*session.id);
+        send(node, builder, initialize(LEGACY, json!({})).to_string()).await
+    };
+    for node in [&one, &other] {
+        let refused = json(again(node).await).await;
+        assert_eq!(refused["error"]["code"], -32600, "the session is open");
+    }
+    assert_eq!(session.delete().await.status(), StatusCode::NO_CONTENT);
+    turns().await;
+    for (opening, using) in [(&one, &other), (&other, &one)] {
+        let opened = again(opening).await;
+        assert_eq!(opened.status(), StatusCode::OK);
+        let id = header(opened.headers(), "mcp-session-id").to_owned();
+        assert_ne!(id, session.id);
+        let builder = builder("POST").header("mcp-session-id", &id);
+        let ping = request(1, "ping", json!({}));
+        let pinged = send(using, builder, ping.to_string()).await;
+        assert_eq!(pinged.status(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
 async fn only_its_owner_restores_a_stored_session() {
     for mount in mounts!() {
         let sessions = SharedSessions::default();

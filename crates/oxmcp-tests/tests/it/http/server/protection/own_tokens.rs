@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use tower::{ServiceBuilder, ServiceExt, util::MapRequestLayer};
 
 use super::issuer::{Issuer, bearing, call, files, open};
+use crate::http::log_lines::LogLines;
 use crate::http::server::peer::{builder, initialize, json, modern_builder, send};
 use crate::http::sse_2024::Client;
-use crate::support::{modern, request, text};
+use crate::support::{modern, request, subscribe, text};
 
 /// The caller of a token such as `ann:files:read,files:write`.
 async fn authenticate(token: Secret) -> Result<Principal, Refusal> {
@@ -181,6 +182,35 @@ async fn scopes_set_by_middleware_are_respected() {
                 "{error}"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn serving_names_features_nobody_may_use() {
+    let lines = LogLines::default();
+    let _guard = subscribe(lines.clone());
+    let supporting = |scopes: &str| {
+        let resource = Issuer::new().resource();
+        StreamableHttp::from(server()).protect(resource.scopes_supported(scopes))
+    };
+    for (endpoint, is_named) in [
+        (StreamableHttp::from(server()), true),
+        (supporting("files:read"), true),
+        (supporting("files:read files:write files:any"), false),
+        (
+            StreamableHttp::from(server()).protect(Issuer::new().resource()),
+            false,
+        ),
+        (
+            StreamableHttp::from(server()).authenticate(authenticate),
+            false,
+        ),
+    ] {
+        drop(endpoint.serve("127.0.0.1:0").await.unwrap());
+        let lines = lines.take();
+        let warning = lines.iter().any(|it| it.contains("no caller can have"));
+        let name = lines.iter().any(|it| it == "name: \"write\"");
+        assert_eq!((warning, name), (is_named, is_named), "{lines:?}");
     }
 }
 

@@ -48,7 +48,7 @@ fn call(faults: &[Check]) -> Sent {
         sent.verb = "PUT";
     }
     if has(Check::Accept) {
-        sent.set("accept", "application/json");
+        sent.set("accept", "text/html");
     }
     if has(Check::BodyLength) {
         sent.set("content-length", "9999999");
