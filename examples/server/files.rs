@@ -47,7 +47,7 @@ async fn main() -> Result<()> {
     show(&session, "docs://../../etc/passwd").await;
     show(&session, "docs://guide").await;
 
-    // A client with roots can read only files within them. (`beyond_roots` ignores the roots of clients.)
+    // A client with roots can read only files within them. (`ignore_roots` ignores the roots of clients.)
     let guide = directory.canonicalize()?.join("guide");
     let root = Root::new(format!("file://{}", guide.display()));
     let rooted = Client::new("rooted", "1.0.0").roots([root]);

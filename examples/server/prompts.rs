@@ -38,7 +38,7 @@ async fn poem(Poem { topic, form, count }: Poem) -> [PromptMessage; 2] {
 
 /// Completes the topic. The suggestions depend on the form, if it is already set.
 async fn topics(completing: Completing) -> Vec<&'static str> {
-    match completing.settled("form") {
+    match completing.resolved("form") {
         Some("haiku") => vec!["autumn", "the moon"],
         Some("limerick") => vec!["a lady from Norway"],
         _ => vec!["love"],
@@ -87,7 +87,7 @@ async fn main() -> Result<()> {
     let forms = session.complete_prompt("poem", "form", "").await?;
     println!("forms: {}", forms.completion.values.join(", "));
     let topic = CompleteParams::new(CompletionReference::prompt("poem"), "topic", "");
-    let topics = session.complete(topic.settled("form", "haiku")).await?;
+    let topics = session.complete(topic.resolved("form", "haiku")).await?;
     println!("topics of haikus: {}", topics.completion.values.join(", "));
 
     let haikus = [("topic", "autumn"), ("form", "haiku"), ("count", "3")];

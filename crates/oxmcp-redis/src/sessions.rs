@@ -155,7 +155,7 @@ impl SessionStore for Redis {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
         let key = self.names.of_session(id).record();
         let principal = record.principal.as_deref();
@@ -170,7 +170,7 @@ impl SessionStore for Redis {
         admit
             .arg(millis(lasts))
             .arg(self.max_sessions)
-            .arg(max_each);
+            .arg(max_per_owner);
         let admitted: String = self.connection.invoke(&admit).await?;
         match admitted.as_str() {
             "principal full" => return Ok(Creation::PrincipalFull),

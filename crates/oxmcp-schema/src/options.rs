@@ -181,7 +181,7 @@ impl SchemaOptions {
 
     /// Refuses members that are not properties, with a message that lists the properties. This detects misspelled
     /// names of optional properties.
-    pub fn deny_unknown(self) -> Self {
+    pub fn deny_unknown_arguments(self) -> Self {
         self.keyword("additionalProperties", false)
     }
 

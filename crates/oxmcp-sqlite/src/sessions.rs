@@ -73,7 +73,7 @@ impl SessionStore for Sqlite {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
         let (key, bounds, now) = (hashed(id), self.bounds, self.database.now_ms());
         let expires = now.saturating_add(millis(lasts));
@@ -85,7 +85,7 @@ impl SessionStore for Sqlite {
                     return Ok(Creation::Exists);
                 }
                 if let Some(principal) = &record.principal
-                    && count_of(db, principal)? >= max_each
+                    && count_of(db, principal)? >= max_per_owner
                 {
                     return Ok(Creation::PrincipalFull);
                 }

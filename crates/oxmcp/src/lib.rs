@@ -239,7 +239,7 @@ pub use session::StateKey;
 #[cfg(feature = "server")]
 pub use session::StoreKeys;
 pub use session::{
-    Progress, ReportProgress, RequestContext, StateScope, middleware, trace, with_state,
+    Progress, ProgressReport, RequestContext, StateScope, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]

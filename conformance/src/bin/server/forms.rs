@@ -68,7 +68,7 @@ async fn enums(cx: RequestContext) -> Result<String, ToolError> {
         .optional("untitledMulti", multi(EnumOptions::untitled(options())))
         .optional("titledMulti", multi(EnumOptions::titled(titled())));
     let form = ElicitFormParams::new("Please choose", form);
-    let question = Question::form_of("choice", form).or_declined();
+    let question = Question::form_with("choice", form).or_declined();
     completed(cx.ask_all(question).await?)
 }
 

@@ -480,7 +480,7 @@ impl TokenVerifier {
 
     /// Refuses a token from now on, even if it is valid otherwise, for programs that know that it was revoked. Other nodes are
     /// not notified.
-    pub fn forget(&self, token: &Secret, now: UnixTime) {
+    pub fn reject_token(&self, token: &Secret, now: UnixTime) {
         let claims = Jws::parse(token.expose()).and_then(|jws| Claims::parse(jws.payload()));
         let expires = claims.ok().and_then(|claims| claims.known().exp);
         let until = expires.map_or_else(|| now.plus(REVOKED_FOR), |end| end.plus(self.clock_skew));
@@ -488,7 +488,7 @@ impl TokenVerifier {
         self.cache.write().revoke(hash, until, now);
     }
 
-    /// Returns the refusal of a token that was [forgotten](Self::forget), for programs that verify tokens by other means.
+    /// Returns the refusal of a token that was [rejected](Self::reject_token), for programs that verify tokens by other means.
     #[must_use]
     pub fn revocation(&self, token: &Secret) -> Option<Refusal> {
         self.cache.read().revocation(&TokenHash::of(token.expose()))

@@ -447,7 +447,7 @@ fn forgotten_token_is_refused_at_once() {
     let verifier = fixed(&key);
     let token = token(&key, &claims());
     assert!(is_valid(&verifier.verify(&token, NOW)));
-    verifier.forget(&token, NOW);
+    verifier.reject_token(&token, NOW);
     assert!(verifier.verified(&token, NOW).is_none());
     assert!(
         refusal(verifier.verify(&token, NOW.plus(1)))
@@ -461,7 +461,7 @@ fn token_forgotten_during_verification_is_refused() {
     let verifier = introspecting();
     let token = Secret::new("opaque");
     let question = fetch(verifier.verify(&token, NOW));
-    verifier.forget(&token, NOW);
+    verifier.reject_token(&token, NOW);
     let active = json!({"active": true, "aud": RESOURCE, "sub": "ann"});
     verifier.fetched(&question, ok(&active), NOW);
     assert!(verifier.verified(&token, NOW).is_none());
@@ -499,7 +499,7 @@ fn forgotten_token_with_another_signature_stays_refused() {
         if is_known {
             assert!(is_valid(&verifier.verify(&other, NOW)));
         }
-        verifier.forget(&token, NOW);
+        verifier.reject_token(&token, NOW);
         assert!(verifier.verified(&other, NOW).is_none());
         let refusal = refusal(verifier.verify(&other, NOW));
         assert!(refusal.description().contains("revoked"));
@@ -509,7 +509,7 @@ fn forgotten_token_with_another_signature_stays_refused() {
 #[test]
 fn tokens_resembling_a_forgotten_one_stay_valid() {
     let verifier = introspecting();
-    verifier.forget(&Secret::new("v4.local.ann"), NOW);
+    verifier.reject_token(&Secret::new("v4.local.ann"), NOW);
     let other = Secret::new("v4.local.bob");
     assert!(matches!(
         verifier.verify(&other, NOW),
@@ -570,12 +570,12 @@ fn forgotten_token_is_refused_within_clock_skew() {
     let token = token(&key, &claims());
     let end = 300 + 59;
     assert!(is_valid(&fixed(&key).verify(&token, NOW.plus(end))));
-    verifier.forget(&token, NOW);
+    verifier.reject_token(&token, NOW);
     let other = with(&json!({"exp": NOW.seconds() + 40}));
-    verifier.forget(&self::token(&key, &other), NOW);
+    verifier.reject_token(&self::token(&key, &other), NOW);
     // Beyond the limit, only expired revocations are removed.
     for index in 0..MAX_REVOKED - 1 {
-        verifier.forget(&Secret::new(format!("opaque{index}")), NOW.plus(end));
+        verifier.reject_token(&Secret::new(format!("opaque{index}")), NOW.plus(end));
     }
     assert_eq!(
         refusal(verifier.verify(&token, NOW.plus(end))).status(),

@@ -53,7 +53,7 @@ impl CompleteParams {
 
     /// Adds an argument that already has a value.
     #[must_use]
-    pub fn settled(mut self, argument: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn resolved(mut self, argument: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
         let arguments = context.arguments.get_or_insert_default();
         arguments.insert(argument, value.into());

@@ -42,7 +42,7 @@ fn options_are_recursive() {
             })
             .property("sizes", |p| {
                 p.optional().items(|i| {
-                    i.deny_unknown().property("name", |p| {
+                    i.deny_unknown_arguments().property("name", |p| {
                         p.title("Size")
                             .enum_values(["S", "M"])
                             .default("M")

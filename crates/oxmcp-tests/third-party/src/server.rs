@@ -161,7 +161,7 @@ async fn run(call: ToolCall) -> Result<ToolResponse> {
             }
         })
     });
-    ToolResponse::of_extension(&cx, RESULT_TYPE, ticket)
+    ToolResponse::from_extension(&cx, RESULT_TYPE, ticket)
 }
 
 /// The detached work of a ticket.

@@ -77,7 +77,7 @@ pub struct Extension {
     /// Decides which revisions of the extension the peer may declare. `None` means only the revision of this side.
     pub(super) accepted: Option<RevisionCheck>,
     /// The first revision of the protocol that contains the extension.
-    pub(super) core_from: Option<Revision>,
+    pub(super) core_since: Option<Revision>,
     /// The hook that runs before the process ends.
     #[cfg(feature = "server")]
     pub(super) on_shutdown: Option<ShutdownHook>,
@@ -121,7 +121,7 @@ impl Extension {
             headers: Vec::new(),
             requirements: Vec::new(),
             accepted: None,
-            core_from: None,
+            core_since: None,
             #[cfg(feature = "server")]
             on_shutdown: None,
             state: None,
@@ -227,13 +227,13 @@ impl Extension {
     ///
     /// // Up to 2025-11-25 it is negotiated.
     /// let clock = Extension::new("com.example/clock")
-    ///     .core_from(Revision::V2026_07_28)
+    ///     .core_since(Revision::V2026_07_28)
     ///     .method::<Wind, _>(.., || async { EmptyResult::default() });
     /// # let _ = clock;
     /// ```
     #[must_use]
-    pub fn core_from(mut self, revision: Revision) -> Self {
-        self.core_from = Some(revision);
+    pub fn core_since(mut self, revision: Revision) -> Self {
+        self.core_since = Some(revision);
         self
     }
 
@@ -570,7 +570,7 @@ impl Extension {
     /// the Rust type of their result distinguishes its variants by it. That type should keep the JSON as it was received, and
     /// deserialize it once `resultType` is known: an enum that serde tags cannot hold the structured content of a
     /// [`CallToolResult`](oxmcp_protocol::CallToolResult). A server returns it with
-    /// [`ToolResponse::of_extension`](crate::ToolResponse::of_extension), and only if the request declares the extension.
+    /// [`ToolResponse::from_extension`](crate::ToolResponse::from_extension), and only if the request declares the extension.
     /// See [result types](https://modelcontextprotocol.io/specification/2026-07-28/basic#result-responses).
     #[must_use]
     pub fn result_type(mut self, name: impl Into<String>) -> Self {
@@ -645,7 +645,7 @@ impl Extension {
     }
 
     /// Returns the HTTP headers of a method, as pairs of the repeated member of the params and the header.
-    pub fn headers_of<'a>(&'a self, method: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn headers_for<'a>(&'a self, method: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let headers = self.headers.iter().filter(move |it| it.method == method);
         headers.map(|it| (&*it.member, &*it.header))
     }
@@ -670,7 +670,7 @@ impl Extension {
 
     /// Removes the revisions that contain the extension.
     pub(super) fn cut_core(&mut self) {
-        let Some(first) = self.core_from else { return };
+        let Some(first) = self.core_since else { return };
         let core = Revision::within(&(first..));
         let names = self.methods.iter_mut().map(|it| &mut it.name);
         let names = names.chain(self.notifications.iter_mut().map(|it| &mut it.name));
@@ -681,7 +681,7 @@ impl Extension {
 
     /// Whether a revision of the protocol contains the extension.
     pub(super) fn is_core_in(&self, revision: Revision) -> bool {
-        let core = self.core_from.map(|first| Revision::within(&(first..)));
+        let core = self.core_since.map(|first| Revision::within(&(first..)));
         core.is_some_and(|core| core.contains(&revision))
     }
 

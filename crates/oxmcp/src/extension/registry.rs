@@ -144,12 +144,12 @@ impl Extensions {
 
     /// The HTTP headers that repeat members of a method's params: pairs of a member and a header.
     #[cfg(feature = "http-server")]
-    pub(crate) fn headers_of<'a>(
+    pub(crate) fn headers_for<'a>(
         &'a self,
         method: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let extensions = self.all.iter();
-        extensions.flat_map(move |extension| extension.headers_of(method))
+        extensions.flat_map(move |extension| extension.headers_for(method))
     }
 
     /// Starts the handler of a notification. `None` if there is none.

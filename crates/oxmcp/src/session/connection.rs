@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
 #[cfg(feature = "client")]
-use crate::transport::traits::PersonWaits;
+use crate::transport::traits::UserWaits;
 use crate::{
     debug::opaque_debug,
     error::Result,
@@ -298,7 +298,7 @@ impl Connection {
 
     /// Pauses the timeouts of calls while the transport waits for a person.
     #[cfg(feature = "client")]
-    pub(crate) fn pause_for(&self, waits: PersonWaits) {
+    pub(crate) fn pause_for(&self, waits: UserWaits) {
         self.shared().paused_deadlines.count_waits(waits);
     }
 

@@ -27,7 +27,7 @@ pub use handler::{
     traits::{Handler, HandlerContext, HandlerFuture, IntoError},
     with_state::{SharedAs, StateArguments, with_state},
 };
-pub use notifications::progress_out::{Progress, ProgressAmount, ReportProgress};
+pub use notifications::progress_out::{Progress, ProgressAmount, ProgressReport};
 #[cfg(any(feature = "server", feature = "auth"))]
 pub use sealing::StateKey;
 #[cfg(feature = "server")]

@@ -66,7 +66,7 @@ pub(crate) trait AnySessionStore: Send + Sync {
         id: &'a str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> BoxFuture<'a, Result<Creation>>;
 
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredSession>>>;
@@ -195,11 +195,11 @@ impl<S: SessionStore> AnySessionStore for Patient<S> {
         id: &'a str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> BoxFuture<'a, Result<Creation>> {
         Box::pin(
             self.breaker
-                .call(self.store.create(id, record, lasts, max_each)),
+                .call(self.store.create(id, record, lasts, max_per_owner)),
         )
     }
 

@@ -122,9 +122,9 @@ impl State {
         }
     }
 
-    fn has_room(&self, principal: Option<&String>, max_each: usize) -> bool {
+    fn has_room(&self, principal: Option<&String>, max_per_owner: usize) -> bool {
         let count = principal.map(|it| self.by_principal.get(it).copied().unwrap_or_default());
-        count.is_none_or(|it| it < max_each)
+        count.is_none_or(|it| it < max_per_owner)
     }
 
     fn stored(&mut self, id: &str) -> Option<&mut StoredSession> {
@@ -163,14 +163,14 @@ impl SessionStore for MemorySessionStore {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
         self.check(&record)?;
         let mut state = self.lock();
         if state.sessions.contains_key(id) {
             return Ok(Creation::Exists);
         }
-        if !state.has_room(record.principal.as_ref(), max_each) {
+        if !state.has_room(record.principal.as_ref(), max_per_owner) {
             return Ok(Creation::PrincipalFull);
         }
         state.insert(id, Some(StoredSession::new(record, 1)), lasts);

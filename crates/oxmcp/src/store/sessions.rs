@@ -47,7 +47,7 @@ pub const TOMBSTONE: Duration = Duration::from_secs(60);
 /// ```
 pub trait SessionStore: Send + Sync + 'static {
     /// Stores the record of a new session for this time, by the store's own clock, with version 1. It is refused if its
-    /// principal already has `max_each` sessions on all nodes that were not removed and have not expired. Sessions without a
+    /// principal already has `max_per_owner` sessions on all nodes that were not removed and have not expired. Sessions without a
     /// principal are not counted.
     ///
     /// The limit also holds for concurrent calls. After a failure, a session may be counted for a while after it has ended. But
@@ -63,7 +63,7 @@ pub trait SessionStore: Send + Sync + 'static {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> impl Future<Output = Result<Creation>> + Send;
 
     /// Loads the record of a session, with all changes since it was created. `None` if there is none, or if it is damaged so
@@ -114,9 +114,9 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
-        (**self).create(id, record, lasts, max_each).await
+        (**self).create(id, record, lasts, max_per_owner).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

@@ -29,7 +29,7 @@ use crate::{
 pub struct MemoryTaskStore {
     tasks: Mutex<Table>,
     max_tasks: usize,
-    max_each: usize,
+    max_per_owner: usize,
     max_bytes: usize,
 }
 
@@ -78,7 +78,7 @@ impl MemoryTaskStore {
         Self {
             tasks: Mutex::default(),
             max_tasks: 10_000,
-            max_each: 1_000,
+            max_per_owner: 1_000,
             max_bytes: 64 << 20,
         }
     }
@@ -92,8 +92,8 @@ impl MemoryTaskStore {
 
     /// Sets the maximum number of tasks of one owner. Callers without authentication are one owner.
     #[must_use]
-    pub fn max_each(mut self, tasks: usize) -> Self {
-        self.max_each = tasks;
+    pub fn max_per_owner(mut self, tasks: usize) -> Self {
+        self.max_per_owner = tasks;
         self
     }
 
@@ -158,7 +158,7 @@ impl TaskStore for MemoryTaskStore {
         let mut table = self.tasks.lock();
         let has_room = |table: &Table| {
             let of_owner = table.owners.get(&task.owner).map_or(0, BTreeSet::len);
-            table.entries.len() < self.max_tasks && of_owner < self.max_each
+            table.entries.len() < self.max_tasks && of_owner < self.max_per_owner
         };
         // This checks all tasks, so it is done only if the store is full.
         if !has_room(&table) || table.bytes + task.bytes() > self.max_bytes {

@@ -273,7 +273,7 @@ fn answer(cx: &RequestContext, task: &TaskRecord) -> Result<ToolResponse> {
     if !cx.revision().is_modern() {
         return Ok(ToolResponse::of_task(legacy::created(task)));
     }
-    ToolResponse::of_extension(cx, RESULT_TYPE, TaskState::created(task))
+    ToolResponse::from_extension(cx, RESULT_TYPE, TaskState::created(task))
 }
 
 /// The outcome of a call, in the form of its revision.

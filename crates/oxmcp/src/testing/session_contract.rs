@@ -274,16 +274,16 @@ async fn expired_record((one, other): &Handles) -> Result<()> {
     must(rule, loaded(one, &touched).await?.is_some(), true)
 }
 
-/// Creates a session of a principal that may have at most `max_each` sessions.
+/// Creates a session of a principal that may have at most `max_per_owner` sessions.
 async fn create_of(
     store: &Arc<dyn AnySessionStore>,
-    (principal, max_each): (&str, usize),
+    (principal, max_per_owner): (&str, usize),
     id: &str,
     lasts: Duration,
 ) -> Result<Creation> {
     let mut record = small_record("a")?;
     record.principal = Some(principal.to_owned());
-    store.create(id, record, lasts, max_each).await
+    store.create(id, record, lasts, max_per_owner).await
 }
 
 async fn counted_by_principal((one, other): &Handles) -> Result<()> {

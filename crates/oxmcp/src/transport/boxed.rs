@@ -13,7 +13,7 @@ use crate::{
     transport::{
         mirror::Mirror,
         traits::{
-            CurrentLogin, Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf,
+            CurrentLogin, Frame, Messages, ReadHalf, Startup, Transport, UserWaits, WriteHalf,
         },
     },
 };
@@ -71,7 +71,7 @@ impl Transport for BoxTransport {
         self.0.startup()
     }
 
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         self.0.person_waits()
     }
 
@@ -143,7 +143,7 @@ trait ErasedTransport: Send {
     fn identity(&self) -> Option<String>;
     fn diagnosis(&self) -> Option<String>;
     fn startup(&self) -> Option<Startup>;
-    fn person_waits(&self) -> Option<PersonWaits>;
+    fn person_waits(&self) -> Option<UserWaits>;
     fn current_login(&self) -> Option<CurrentLogin>;
     fn ended_unread(&self) -> bool;
     fn authorization(&self) -> Option<String>;
@@ -192,7 +192,7 @@ impl<T: Transport> ErasedTransport for T {
         Transport::startup(self)
     }
 
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         Transport::person_waits(self)
     }
 

@@ -12,7 +12,7 @@ use crate::{
     transport::{
         mirror::Mirror,
         traits::{
-            CurrentLogin, Frame, Messages, PersonWaits, ReadHalf, Startup, Transport, WriteHalf,
+            CurrentLogin, Frame, Messages, ReadHalf, Startup, Transport, UserWaits, WriteHalf,
         },
     },
 };
@@ -106,7 +106,7 @@ impl<T: Transport> Transport for Logging<T> {
         self.transport.startup()
     }
 
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         self.transport.person_waits()
     }
 

@@ -41,6 +41,6 @@ pub use mirror::Mirror;
 pub use principal::Principal;
 pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
 pub use traits::{
-    CurrentLogin, Frame, Messages, MessagesIter, PersonWait, PersonWaits, ReadHalf, Startup,
-    Transport, WriteHalf,
+    CurrentLogin, Frame, Messages, MessagesIter, ReadHalf, Startup, Transport, UserWait, UserWaits,
+    WriteHalf,
 };

@@ -89,8 +89,8 @@ impl Principal {
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn granted_scopes(&self) -> Option<&ScopeSet> {
-        let of_token = self.token.as_ref().map(|it| &it.scopes);
-        of_token.or(self.scopes.as_deref())
+        let from_token = self.token.as_ref().map(|it| &it.scopes);
+        from_token.or(self.scopes.as_deref())
     }
 
     /// Creates the principal of a verified token. Its name is the token's
@@ -99,7 +99,7 @@ impl Principal {
     /// # Errors
     /// If the token names neither a subject nor a client.
     #[cfg(feature = "auth")]
-    pub fn of_token(token: Arc<VerifiedToken>) -> Result<Self, oxmcp_auth::AuthError> {
+    pub fn from_token(token: Arc<VerifiedToken>) -> Result<Self, oxmcp_auth::AuthError> {
         Ok(Self {
             name: token.shared_owner_key()?,
             token: Some(token),

@@ -167,14 +167,14 @@ pub trait Transport: Send + 'static {
 
     /// Returns the waits of this transport for a person, for example for a login before it sends. During a wait no call times
     /// out, except by its total time. `None`, the default, if it never waits for a person.
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         None
     }
 }
 
 /// Tracks waits for a person: a login, or a question. Clones share their state.
 #[derive(Clone, Debug, Default)]
-pub struct PersonWaits(Arc<Mutex<Waits>>);
+pub struct UserWaits(Arc<Mutex<Waits>>);
 
 /// The state of the waits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,7 +196,7 @@ impl Waits {
     }
 }
 
-impl PersonWaits {
+impl UserWaits {
     /// Creates the state without any wait.
     #[must_use]
     pub fn new() -> Self {
@@ -205,9 +205,9 @@ impl PersonWaits {
 
     /// Begins a wait, which ends when the returned guard is dropped.
     #[must_use]
-    pub fn begin(&self) -> PersonWait {
+    pub fn begin(&self) -> UserWait {
         self.0.lock().begin();
-        PersonWait(self.clone())
+        UserWait(self.clone())
     }
 
     pub(crate) fn waits(&self) -> Waits {
@@ -217,9 +217,9 @@ impl PersonWaits {
 
 /// The guard of a wait for a person, which ends when the guard is dropped.
 #[derive(Debug)]
-pub struct PersonWait(PersonWaits);
+pub struct UserWait(UserWaits);
 
-impl Drop for PersonWait {
+impl Drop for UserWait {
     fn drop(&mut self) {
         self.0.0.lock().end();
     }
@@ -263,15 +263,21 @@ impl CurrentLogin {
 #[derive(Clone)]
 pub struct Startup {
     timeout: Duration,
-    last_sign: Arc<dyn Fn() -> Instant + Send + Sync>,
+    last_activity: Arc<dyn Fn() -> Instant + Send + Sync>,
 }
 
 impl Startup {
-    /// Creates the startup of a peer that may be silent for `timeout`. `last_sign` returns the time of its last sign of life.
+    /// Creates the startup of a peer that may be silent for `timeout`. `last_activity` returns the time of its last sign of life.
     #[must_use]
-    pub fn new(timeout: Duration, last_sign: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
-        let last_sign = Arc::new(last_sign);
-        Self { timeout, last_sign }
+    pub fn new(
+        timeout: Duration,
+        last_activity: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Self {
+        let last_activity = Arc::new(last_activity);
+        Self {
+            timeout,
+            last_activity,
+        }
     }
 
     /// Returns the time for which the peer may be silent.
@@ -282,8 +288,8 @@ impl Startup {
 
     /// Returns the time of the peer's last sign of life.
     #[must_use]
-    pub fn last_sign(&self) -> Instant {
-        (self.last_sign)()
+    pub fn last_activity(&self) -> Instant {
+        (self.last_activity)()
     }
 }
 

@@ -104,9 +104,9 @@ fn handlers_can_read_headers_and_meta_keys() {
         .meta_key("com.example/zone");
     assert_eq!(clock.id(), ID);
     assert_eq!(
-        clock.headers_of(Add::NAME).collect::<Vec<_>>(),
+        clock.headers_for(Add::NAME).collect::<Vec<_>>(),
         [("hours", "Mcp-Name")]
     );
-    assert_eq!(clock.headers_of("tools/call").count(), 0);
+    assert_eq!(clock.headers_for("tools/call").count(), 0);
     assert_eq!(clock.meta_keys().collect::<Vec<_>>(), ["com.example/zone"]);
 }

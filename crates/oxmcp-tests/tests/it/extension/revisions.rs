@@ -84,7 +84,7 @@ async fn revision_is_declared_in_the_settings() {
 async fn extension_ends_where_the_protocol_takes_over() {
     const OURS: &str = "as an extension";
     let promoted = Extension::new(ID)
-        .core_from(Revision::V2026_07_28)
+        .core_since(Revision::V2026_07_28)
         .requires_client()
         .method::<Discover, _>(.., async |_: EmptyParams| {
             let mut found = DiscoverResult::default();
@@ -96,7 +96,7 @@ async fn extension_ends_where_the_protocol_takes_over() {
     server.check().unwrap();
     let knows = client(
         clock()
-            .core_from(Revision::V2026_07_28)
+            .core_since(Revision::V2026_07_28)
             .calls::<Discover>(..),
     );
     for revision in Revision::ALL {

@@ -81,10 +81,10 @@ fn declaring(id: i64, params: Value) -> Value {
 #[tokio::test]
 async fn layer_answers_with_extension_result_where_declared() {
     let ticket = |call: ToolCall| async move {
-        ToolResponse::of_extension(call.context(), "ticket", json!({"number": 7}))
+        ToolResponse::from_extension(call.context(), "ticket", json!({"number": 7}))
     };
     let unknown = |call: ToolCall| async move {
-        ToolResponse::of_extension(call.context(), "receipt", json!({"number": 7}))
+        ToolResponse::from_extension(call.context(), "receipt", json!({"number": 7}))
     };
     let tool = |name: &str| Tool::new(name, "A tool", || async { "done" });
     let server = server(clock().result_type("ticket"))

@@ -41,9 +41,9 @@ impl SessionStore for Flaky {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
-        self.store.create(id, record, lasts, max_each).await
+        self.store.create(id, record, lasts, max_per_owner).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

@@ -39,7 +39,7 @@ enum Target {
 }
 
 async fn versions(completing: Completing) -> Completion {
-    let service = completing.settled("service").unwrap_or("any");
+    let service = completing.resolved("service").unwrap_or("any");
     completing.matching([format!("{service}-1"), format!("{service}-2")])
 }
 
@@ -106,9 +106,9 @@ async fn completion_function_receives_the_settled_arguments() {
             .await
             .unwrap();
         let reference = CompletionReference::prompt("deploy");
-        let params = CompleteParams::new(reference, "version", "s").settled("service", "shop");
+        let params = CompleteParams::new(reference, "version", "s").resolved("service", "shop");
         let values = session.complete(params).await.unwrap().completion.values;
-        // The SDK's client sends the settled arguments only if the revision has a field for them.
+        // The SDK's client sends the resolved arguments only if the revision has a field for them.
         if revision >= Revision::V2025_06_18 {
             assert_eq!(values, ["shop-1", "shop-2"], "{revision}");
         } else {

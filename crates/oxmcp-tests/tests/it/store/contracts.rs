@@ -375,14 +375,14 @@ struct Lossy {
 
 impl Lossy {
     /// The limit of sessions to pass to the inner store, as the fault distorts it.
-    async fn max_each(&self, record: &SessionRecord, max_each: usize) -> usize {
+    async fn max_per_owner(&self, record: &SessionRecord, max_per_owner: usize) -> usize {
         let principals = self.principals.lock().unwrap().clone();
         let is_counted = |it: &&Option<String>| match self.loss {
             Loss::CountsForEver | Loss::CountsTwice | Loss::CountsLate => **it == record.principal,
             Loss::CountsEveryone => true,
             _ => false,
         };
-        let has_too_many = principals.iter().filter(is_counted).count() >= max_each;
+        let has_too_many = principals.iter().filter(is_counted).count() >= max_per_owner;
         match self.loss {
             Loss::CountsNothing => usize::MAX,
             Loss::CountsLate => {
@@ -390,7 +390,7 @@ impl Lossy {
                 if has_too_many { 0 } else { usize::MAX }
             }
             _ if has_too_many => 0,
-            _ => max_each,
+            _ => max_per_owner,
         }
     }
 
@@ -413,9 +413,9 @@ impl SessionStore for Lossy {
         id: &str,
         mut record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
-        let max_each = self.max_each(&record, max_each).await;
+        let max_per_owner = self.max_per_owner(&record, max_per_owner).await;
         let principal = record.principal.clone();
         match self.loss {
             Loss::NoPrincipal => record.principal = None,
@@ -426,7 +426,7 @@ impl SessionStore for Lossy {
         self.ids.lock().unwrap().push(id.to_owned());
         let id = if self.has(Loss::OneForAll) { "x" } else { id };
         let lasts = self.lasts(lasts);
-        let created = self.store.create(id, record, lasts, max_each).await?;
+        let created = self.store.create(id, record, lasts, max_per_owner).await?;
         if created == Creation::Created || self.has(Loss::CountsTwice) {
             self.principals.lock().unwrap().push(principal);
         }

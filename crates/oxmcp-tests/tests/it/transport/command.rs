@@ -527,9 +527,9 @@ async fn lines_on_standard_error_are_signs_of_life() {
     let mut command = sh("read line; echo downloading >&2; exec sleep 600");
     let (_read, mut write) = command.connect(&Limits::default()).await.unwrap();
     let startup = command.startup().unwrap();
-    let started = startup.last_sign();
+    let started = startup.last_activity();
     write.write(message("{}\n")).await.unwrap();
-    while startup.last_sign() == started {
+    while startup.last_activity() == started {
         tokio::task::yield_now().await;
     }
 }

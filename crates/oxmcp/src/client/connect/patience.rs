@@ -34,7 +34,7 @@ pub(crate) async fn opened_in_time(
         let begun = Instant::now();
         let last = begun + LONGEST_START;
         loop {
-            let deadline = after(startup.last_sign(), startup.timeout()).min(last);
+            let deadline = after(startup.last_activity(), startup.timeout()).min(last);
             if Instant::now() >= deadline {
                 return given_up(begun, startup);
             }

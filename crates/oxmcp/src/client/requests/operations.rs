@@ -148,7 +148,7 @@ impl ClientSession {
     ///
     /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
     /// let deploy = CompletionReference::prompt("deploy");
-    /// let params = CompleteParams::new(deploy, "version", "1.").settled("service", "shop");
+    /// let params = CompleteParams::new(deploy, "version", "1.").resolved("service", "shop");
     /// let versions = session.complete(params).await?.completion.values;
     /// # let _ = versions;
     /// # Ok(())

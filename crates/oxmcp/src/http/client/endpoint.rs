@@ -29,7 +29,7 @@ use crate::{
 #[cfg(feature = "auth")]
 use crate::{
     http::client::login::{AuthorizedClient, Authorizer, DynAuthorizer, Login, LoginEngine},
-    transport::traits::{CurrentLogin, PersonWaits},
+    transport::traits::{CurrentLogin, UserWaits},
 };
 
 /// A server at a URL, to which a [`Client`](crate::Client) connects.
@@ -409,7 +409,7 @@ impl Transport for Endpoint {
     }
 
     #[cfg(feature = "auth")]
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         self.authorizer.as_ref()?.waits()
     }
 

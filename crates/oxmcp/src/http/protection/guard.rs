@@ -108,7 +108,7 @@ impl Guard {
         } else {
             token
         };
-        let principal = Principal::of_token(token).map_err(Refusal::invalid)?;
+        let principal = Principal::from_token(token).map_err(Refusal::invalid)?;
         Ok(principal.of_resource(Arc::clone(&self.resource), self.hides_unpermitted))
     }
 
@@ -199,8 +199,8 @@ impl Guard {
     }
 
     /// Rejects a token from now on, even if it is valid.
-    pub(super) fn forget(&self, token: &Secret) {
-        self.verifier.forget(token, now());
+    pub(super) fn reject_token(&self, token: &Secret) {
+        self.verifier.reject_token(token, now());
     }
 }
 

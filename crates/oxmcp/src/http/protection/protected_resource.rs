@@ -307,8 +307,8 @@ impl ProtectedResource {
     ///
     /// # Errors
     /// If a setting is wrong.
-    pub fn forget(&self, token: &Secret) -> Result<()> {
-        self.guard()?.forget(token);
+    pub fn reject_token(&self, token: &Secret) -> Result<()> {
+        self.guard()?.reject_token(token);
         Ok(())
     }
 

@@ -115,7 +115,7 @@ impl RequestContext {
         key: impl Into<String>,
         params: ElicitFormParams,
     ) -> Result<Box<RawValue>> {
-        self.ask_all(Question::form_of(key, params)).await
+        self.ask_all(Question::form_with(key, params)).await
     }
 
     /// Asks the user to visit a URL (2025-11-25 and later), for data that must not pass through the client: secrets, payments,
@@ -127,7 +127,7 @@ impl RequestContext {
     ///
     /// In 2025-11-25 the elicitation has an id, with which
     /// [`notify_elicitation_complete`](crate::ServerSession::notify_elicitation_complete) tells the client that the user is
-    /// done. To choose the id, use [`Question::url_of`].
+    /// done. To choose the id, use [`Question::url_with`].
     /// See [URL mode](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
     ///
     /// # Errors

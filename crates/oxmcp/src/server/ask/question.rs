@@ -141,7 +141,7 @@ impl Question {
     }
 
     /// Asks the user to fill in a hand-written form. The answer is JSON that matches it.
-    pub fn form_of(key: impl Into<String>, params: ElicitFormParams) -> Question<Box<RawValue>> {
+    pub fn form_with(key: impl Into<String>, params: ElicitFormParams) -> Question<Box<RawValue>> {
         Question::new(
             key,
             Ok(ElicitParams::from(params).into()),
@@ -152,11 +152,11 @@ impl Question {
     /// Asks the user to visit a URL. The answer is the user's consent, not the outcome of the visit.
     /// See [`RequestContext::ask_url`](crate::RequestContext::ask_url).
     pub fn url(key: impl Into<String>, message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self::url_of(key, ElicitUrlParams::new(message, url))
+        Self::url_with(key, ElicitUrlParams::new(message, url))
     }
 
     /// Asks the user to visit a URL, with custom params, such as an id.
-    pub fn url_of(key: impl Into<String>, params: ElicitUrlParams) -> Self {
+    pub fn url_with(key: impl Into<String>, params: ElicitUrlParams) -> Self {
         let request = Ok(ElicitParams::from(params).into());
         Self::new(key, request, |answered: &Answered| {
             answered.accepted().map(drop)

@@ -25,7 +25,7 @@ impl Completing {
     /// use oxmcp::Completing;
     ///
     /// async fn frameworks(completing: Completing) -> Vec<&'static str> {
-    ///     match completing.settled("language") {
+    ///     match completing.resolved("language") {
     ///         Some("python") => vec!["django", "flask"],
     ///         Some("rust") => vec!["actix", "axum"],
     ///         _ => vec![],
@@ -34,7 +34,7 @@ impl Completing {
     /// # let _ = oxmcp::Completer::new(frameworks);
     /// ```
     #[must_use]
-    pub fn settled(&self, argument: &str) -> Option<&str> {
+    pub fn resolved(&self, argument: &str) -> Option<&str> {
         self.arguments.get(argument).map(String::as_str)
     }
 

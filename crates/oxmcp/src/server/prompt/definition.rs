@@ -231,7 +231,7 @@ impl Prompt {
     /// struct Deploy { service: String, version: String }
     ///
     /// async fn versions(completing: Completing) -> Vec<String> {
-    ///     match completing.settled("service") {
+    ///     match completing.resolved("service") {
     ///         Some(service) => vec![format!("{service}-1.0"), format!("{service}-1.1")],
     ///         None => vec![],
     ///     }

@@ -33,7 +33,7 @@ const MAX_NAME: usize = 128;
 /// [`new`](Self::new) infers the schemas from the types of the function; [`dynamic`](Self::dynamic) takes them as JSON. The
 /// attribute [`#[oxmcp::tool]`](macro@crate::tool) generates the call of `new`, and the struct of the arguments, from a
 /// function and its parameters. A tool whose function takes no input advertises that it takes no arguments, and ignores any
-/// that it receives, unless [`deny_unknown`](Self::deny_unknown) is set. Mistakes, such as a name or a schema that the protocol
+/// that it receives, unless [`deny_unknown_arguments`](Self::deny_unknown_arguments) is set. Mistakes, such as a name or a schema that the protocol
 /// forbids, are reported by [`Server::add_tools`](crate::Server::add_tools), or when the server begins to serve.
 ///
 /// This is the type for servers. Clients read the entries of a listing as [`protocol::Tool`](crate::protocol::Tool).
@@ -277,8 +277,9 @@ impl Tool {
     /// such as `txt` if the property `text` is missing. A [hand-written schema](Self::input_schema) is applied exactly as it is
     /// written.
     #[must_use]
-    pub fn deny_unknown(self) -> Self {
-        self.input(SchemaOptions::deny_unknown).holding_as_written()
+    pub fn deny_unknown_arguments(self) -> Self {
+        self.input(SchemaOptions::deny_unknown_arguments)
+            .holding_as_written()
     }
 
     fn holding_as_written(mut self) -> Self {

@@ -152,7 +152,7 @@ impl ToolResponse {
     ///
     /// let tickets = Extension::new("com.example/tickets").result_type("ticket");
     /// let tool = Tool::new("print", "Print a page", || async { "printed" }).layer(|call| async move {
-    ///     match ToolResponse::of_extension(call.context(), "ticket", serde_json::json!({"number": 7})) {
+    ///     match ToolResponse::from_extension(call.context(), "ticket", serde_json::json!({"number": 7})) {
     ///         Ok(ticket) => Ok(ticket),
     ///         // The client has not declared the extension.
     ///         Err(_) => call.run().await,
@@ -165,7 +165,7 @@ impl ToolResponse {
     /// # Errors
     /// If the request does not declare the extension, or its revision has no result types: return such an error as the
     /// response. Also if no extension of the server has the type, or `members` is not an object.
-    pub fn of_extension(
+    pub fn from_extension(
         cx: &RequestContext,
         result_type: &str,
         members: impl Serialize,

@@ -157,10 +157,10 @@ impl<'a> Progress<'a> {
 
 impl<'a> IntoFuture for Progress<'a> {
     type Output = ();
-    type IntoFuture = ReportProgress<'a>;
+    type IntoFuture = ProgressReport<'a>;
 
-    fn into_future(self) -> ReportProgress<'a> {
-        ReportProgress {
+    fn into_future(self) -> ProgressReport<'a> {
+        ProgressReport {
             context: self.context,
             report: Some(self.report),
             room: None,
@@ -173,7 +173,7 @@ opaque_debug!(Progress<'_>, |it| { report: it.report });
 
 /// The future that reports progress. It is written by hand because a handler may report thousands of times: while there is
 /// space it completes at once, without an allocation.
-pub struct ReportProgress<'a> {
+pub struct ProgressReport<'a> {
     context: &'a RequestContext,
     /// `None` once it has been reported.
     report: Option<Report>,
@@ -183,7 +183,7 @@ pub struct ReportProgress<'a> {
     needs_timer: bool,
 }
 
-impl ReportProgress<'_> {
+impl ProgressReport<'_> {
     /// Appends the report, unless the rate is exceeded. For a request that was answered or cancelled, nothing is appended.
     fn write(&mut self, out: &mut Vec<u8>) {
         let parts = self.context.parts();
@@ -278,7 +278,7 @@ pub(crate) fn flush_progress(parts: &ContextParts) {
     }
 }
 
-impl Future for ReportProgress<'_> {
+impl Future for ProgressReport<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -315,4 +315,4 @@ impl Future for ReportProgress<'_> {
     }
 }
 
-opaque_debug!(ReportProgress<'_>, |it| { report: it.report });
+opaque_debug!(ProgressReport<'_>, |it| { report: it.report });

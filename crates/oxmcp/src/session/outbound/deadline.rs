@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     session::{outbound::options::CallOptions, task::after},
     sync::Mutex,
-    transport::traits::{PersonWaits, Waits},
+    transport::traits::{UserWaits, Waits},
 };
 
 /// The minimum interval between two checks whether the peer's questions are still being answered.
@@ -81,7 +81,7 @@ impl Deadline {
 #[derive(Debug, Default)]
 pub(crate) struct PausedDeadlines {
     questions: Mutex<Waits>,
-    transport: OnceLock<PersonWaits>,
+    transport: OnceLock<UserWaits>,
 }
 
 impl PausedDeadlines {
@@ -95,13 +95,13 @@ impl PausedDeadlines {
 
     /// Makes the waits of the transport count, too.
     #[cfg(feature = "client")]
-    pub(crate) fn count_waits(&self, waits: PersonWaits) {
+    pub(crate) fn count_waits(&self, waits: UserWaits) {
         let _ = self.transport.set(waits);
     }
 
     fn waits(&self) -> Waits {
         let mut waits = *self.questions.lock();
-        if let Some(of_transport) = self.transport.get().map(PersonWaits::waits) {
+        if let Some(of_transport) = self.transport.get().map(UserWaits::waits) {
             waits.waiting += of_transport.waiting;
             waits.ended = waits.ended.max(of_transport.ended);
         }
@@ -162,7 +162,7 @@ mod tests {
             ..CallOptions::default()
         };
         let mut deadline = Deadline::new(Instant::now(), &options);
-        let (paused, waits) = (PausedDeadlines::default(), PersonWaits::new());
+        let (paused, waits) = (PausedDeadlines::default(), UserWaits::new());
         paused.count_waits(waits.clone());
         let wait = waits.begin();
         advance(second).await;

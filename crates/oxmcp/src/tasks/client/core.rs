@@ -23,7 +23,7 @@ type Waiting = BoxFuture<Result<TaskPayload>>;
 impl Drive {
     pub(super) async fn run_core(&mut self) -> Result<CallResult> {
         let mut waiting: Option<Waiting> = None;
-        let mut pause = self.first_pause();
+        let mut pause = self.initial_delay();
         loop {
             let due = async {
                 sleep(pause).await;

@@ -98,7 +98,7 @@ impl Drive {
 
     async fn run_extension(&mut self) -> Result<CallResult> {
         let mut push = Push::None;
-        let mut pause = self.first_pause();
+        let mut pause = self.initial_delay();
         loop {
             let state = match push.pause(&self.exchange.id, pause).await {
                 Woken::Told(state) => *state,
@@ -126,7 +126,7 @@ impl Drive {
 
     /// The pause before the first poll. The answer that creates a task contains neither its questions nor its outcome, so only a
     /// task that is working is not polled at once.
-    pub(super) fn first_pause(&mut self) -> Duration {
+    pub(super) fn initial_delay(&mut self) -> Duration {
         match &self.state {
             Some(state) if state.status == TaskStatus::Working => {
                 let asked = state.poll_interval_ms;

@@ -203,8 +203,8 @@ impl Transport for Command {
 
     fn startup(&self) -> Option<Startup> {
         let diagnostics = Arc::clone(self.diagnostics.as_ref()?);
-        let last_sign = move || diagnostics.last_sign();
-        Some(Startup::new(self.start_timeout, last_sign))
+        let last_activity = move || diagnostics.last_activity();
+        Some(Startup::new(self.start_timeout, last_activity))
     }
 
     fn ended_unread(&self) -> bool {

@@ -32,7 +32,7 @@ pub(super) struct Diagnostics {
 #[derive(Debug, Default)]
 struct Seen {
     /// The time at which the first message or the last line of standard error arrived.
-    last_sign: Option<Instant>,
+    last_activity: Option<Instant>,
     tail: VecDeque<String>,
     tail_bytes: usize,
     /// The first line of standard output that was not a message.
@@ -54,7 +54,7 @@ impl Diagnostics {
     pub(super) fn saw_message(&self) {
         if !self.has_spoken() {
             self.spoke.store(true, Ordering::Relaxed);
-            self.seen.lock().last_sign = Some(Instant::now());
+            self.seen.lock().last_activity = Some(Instant::now());
         }
     }
 
@@ -86,15 +86,15 @@ impl Diagnostics {
     }
 
     /// The time at which the server was started, sent its first message, or last wrote a line to standard error.
-    pub(super) fn last_sign(&self) -> Instant {
-        self.seen.lock().last_sign.unwrap_or(self.started)
+    pub(super) fn last_activity(&self) -> Instant {
+        self.seen.lock().last_activity.unwrap_or(self.started)
     }
 
     /// Records a line that the server wrote to standard error.
     pub(super) fn saw_stderr(&self, line: &str) {
         let line = cut(line, LINE_BYTES);
         let mut seen = self.seen.lock();
-        seen.last_sign = Some(Instant::now());
+        seen.last_activity = Some(Instant::now());
         seen.tail_bytes += line.len();
         seen.tail.push_back(line);
         while seen.tail.len() > TAIL_LINES || seen.tail_bytes > TAIL_BYTES {
@@ -231,7 +231,7 @@ mod tests {
                 "message" => diagnostics.saw_message(),
                 line => diagnostics.saw_stderr(line),
             }
-            assert_eq!(diagnostics.last_sign(), start + second * last);
+            assert_eq!(diagnostics.last_activity(), start + second * last);
         }
     }
 

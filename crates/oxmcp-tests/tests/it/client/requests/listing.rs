@@ -76,7 +76,7 @@ trait Quiet {
     async fn connection_is_quiet(&self, peer: &mut testing::ScriptedPeer);
 }
 
-impl Quiet for oxmcp::ClientSession {
+impl Quiet for ClientSession {
     async fn connection_is_quiet(&self, peer: &mut testing::ScriptedPeer) {
         let session = self.clone();
         let ping = tokio::spawn(async move { session.ping().await });

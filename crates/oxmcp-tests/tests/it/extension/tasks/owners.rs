@@ -171,7 +171,7 @@ async fn listener_receives_each_state_verbatim_as_get_returns() {
 #[tokio::test(start_paused = true)]
 async fn listener_is_granted_the_first_thousand_tasks() {
     let (tool, _open) = gated(TaskPolicy::Required);
-    let store = oxmcp::tasks::MemoryTaskStore::new().max_each(2000);
+    let store = oxmcp::tasks::MemoryTaskStore::new().max_per_owner(2000);
     let server = Server::new("office", "1.0.0")
         .extension(Tasks::new(store).extension())
         .tool(tool);

@@ -139,7 +139,7 @@ async fn contract_detects_broken_stores() {
 
 #[tokio::test(start_paused = true)]
 async fn full_store_refuses_tasks_until_some_expire() {
-    let store = MemoryTaskStore::new().max_tasks(3).max_each(2);
+    let store = MemoryTaskStore::new().max_tasks(3).max_per_owner(2);
     let task = |id: &str, owner: Option<&str>| {
         let mut task = TaskRecord::new(id, "tool");
         task.owner = owner.map(str::to_owned);
@@ -212,7 +212,7 @@ async fn result_beyond_the_limit_fails_its_task() {
 #[tokio::test(start_paused = true)]
 async fn task_beyond_ten_thousand_running_is_refused() {
     let (tool, open) = gated(TaskPolicy::Required);
-    let store = Arc::new(MemoryTaskStore::new().max_each(10_000));
+    let store = Arc::new(MemoryTaskStore::new().max_per_owner(10_000));
     let tasks = Tasks::new(Arc::clone(&store)).ttl(Duration::from_secs(60));
     let server = Server::new("s", "1")
         .extension(tasks.extension())

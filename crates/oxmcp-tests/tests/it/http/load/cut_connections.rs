@@ -37,7 +37,7 @@ fn steps(calls: &Arc<AtomicUsize>) -> Tool {
 
 async fn connect(revision: Revision, proxy: &Proxy) -> ClientSession {
     let client = Client::new("cut", "1").revisions([revision]);
-    let reconnect = Reconnect::default().first_pause(Duration::from_millis(1));
+    let reconnect = Reconnect::default().initial_delay(Duration::from_millis(1));
     let endpoint = Endpoint::new(&proxy.url).reconnect(reconnect);
     let session = client.connect(endpoint).await.unwrap();
     // The standalone stream of a session is opened a little later, and is not to be cut.

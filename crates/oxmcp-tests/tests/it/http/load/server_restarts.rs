@@ -77,7 +77,7 @@ async fn restarts_under(revision: Revision) {
     let mut callers = JoinSet::new();
     let mut sessions = Vec::new();
     for _ in 0..5 {
-        let reconnect = Reconnect::default().first_pause(Duration::from_millis(1));
+        let reconnect = Reconnect::default().initial_delay(Duration::from_millis(1));
         let endpoint = Endpoint::new(&url).reconnect(reconnect);
         let session = client.connect(endpoint).await.unwrap();
         sessions.push(session.clone());

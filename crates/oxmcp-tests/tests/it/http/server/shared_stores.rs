@@ -138,10 +138,10 @@ impl SessionStore for SharedSessions {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
         self.check()?;
-        self.store.create(id, record, lasts, max_each).await
+        self.store.create(id, record, lasts, max_per_owner).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

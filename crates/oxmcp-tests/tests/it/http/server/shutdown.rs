@@ -130,9 +130,9 @@ impl SessionStore for Slow {
         id: &str,
         record: SessionRecord,
         lasts: Duration,
-        max_each: usize,
+        max_per_owner: usize,
     ) -> Result<Creation> {
-        self.0.create(id, record, lasts, max_each).await
+        self.0.create(id, record, lasts, max_per_owner).await
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {

@@ -63,7 +63,7 @@ async fn each_kind_of_question_receives_its_answer() {
         let form = ElicitSchema::new().required("name", StringSchema::default());
         let form = ElicitFormParams::new("Who?", form);
         let asked = cx
-            .put(Question::form_of("form", form).or_declined())
+            .put(Question::form_with("form", form).or_declined())
             .await?;
         Ok::<_, ToolError>(format!("{asked}, {:?}", asked.action()))
     });

@@ -268,7 +268,7 @@ async fn elicitation_id_does_not_change_a_question() {
         let id = id.fetch_add(1, Ordering::Relaxed).to_string();
         async move {
             let login = ElicitUrlParams::new("Log in", "https://example.com/");
-            cx.ask_all(Question::url_of("login", login.with_elicitation_id(id)))
+            cx.ask_all(Question::url_with("login", login.with_elicitation_id(id)))
                 .await
         }
     });

@@ -9,7 +9,7 @@ async fn client_with_roots_reads_only_within_them() {
     temp.write("b/notes.txt", "b");
     let root = |path: &str| Root::new(format!("file://{}{path}", temp.served().display()));
     let limited = server(temp.files().listed(1));
-    let own = server(temp.files().beyond_roots());
+    let own = server(temp.files().ignore_roots());
     for revision in Revision::ALL {
         for (roots, readable) in [
             (vec![root("/a")], [true, false]),
@@ -47,7 +47,7 @@ async fn client_with_roots_reads_only_within_them() {
 async fn strict_directory_is_closed_to_clients_without_roots() {
     let temp = Temp::new();
     temp.write("notes.txt", "x");
-    let strict = server(temp.files().only_within_roots());
+    let strict = server(temp.files().require_roots());
     let root = Root::new(format!("file://{}", temp.served().display()));
     for revision in Revision::ALL {
         let bare = Client::new("bare", "1.0.0");
@@ -70,7 +70,7 @@ async fn strict_directory_is_closed_to_clients_without_roots() {
 async fn strict_directory_is_listed_only_with_roots() {
     let temp = Temp::new();
     temp.write("notes.txt", "x");
-    let strict = || temp.files().only_within_roots();
+    let strict = || temp.files().require_roots();
     let later = Server::new("files", "1.0.0");
     later.add_resources(strict().list(9).unwrap()).unwrap();
     for server in [server(strict().listed(9)), later] {

@@ -75,7 +75,7 @@ async fn every_handler_form_is_called_in_every_revision() {
 #[tokio::test]
 async fn tool_without_input_declares_none_and_ignores_arguments() {
     let open = Tool::new("nothing", "", nothing);
-    let closed = Tool::new("strict", "", nothing).deny_unknown();
+    let closed = Tool::new("strict", "", nothing).deny_unknown_arguments();
     let written = Tool::new("written", "", nothing)
         .input_schema(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
     let server = Server::new("forms", "1.0.0").tools([open, closed, written]);

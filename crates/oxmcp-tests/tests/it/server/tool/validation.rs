@@ -162,7 +162,7 @@ async fn misspelled_argument_is_refused_unlike_client_additions() {
         r#"{"type":"object","properties":{"id":{"type":"integer"},"text":{"type":"string"}}}"#;
     let server = Server::new("notes", "1.0.0").tools([
         Tool::new("update", "", update),
-        Tool::new("strict", "", update).deny_unknown(),
+        Tool::new("strict", "", update).deny_unknown_arguments(),
         Tool::new("written", "", update).input_schema(schema),
         Tool::new("proxy", "", update).unvalidated(),
     ]);

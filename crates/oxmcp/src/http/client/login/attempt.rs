@@ -31,7 +31,7 @@ use crate::{
     },
     logged::Logged,
     session::sealing::{self, Bound, Refused, random},
-    transport::traits::PersonWaits,
+    transport::traits::UserWaits,
 };
 
 /// How many seconds a person may take to log in.
@@ -152,7 +152,7 @@ impl Login {
             Some(before) => Some(before),
             None => self.clone().user("").find(server).await?.map(without_login),
         };
-        let (proof_key, waits) = (Arc::new(ProofKey::generate()?), PersonWaits::new());
+        let (proof_key, waits) = (Arc::new(ProofKey::generate()?), UserWaits::new());
         let waiters = Waiters::new();
         let flow = Flow {
             login: self,

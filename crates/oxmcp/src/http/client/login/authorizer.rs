@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header::AUTHORIZATIO
 
 use crate::{
     error::Result,
-    transport::traits::{CurrentLogin, PersonWaits},
+    transport::traits::{CurrentLogin, UserWaits},
 };
 
 /// The authorization of the requests to a server. Implement it if your program manages its own tokens, and
@@ -84,7 +84,7 @@ pub trait Authorizer: Send + Sync + 'static {
 
     /// Returns the times at which the authorizer waits for a person: see
     /// [`Transport::person_waits`](crate::transport::Transport::person_waits). `None`, the default, if it never does.
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         None
     }
 }
@@ -136,7 +136,7 @@ pub(crate) trait DynAuthorizer: Send + Sync {
     fn notify_served(&self, operation: &str);
     fn name_identity(&self) -> Option<String>;
     fn login(&self) -> Option<CurrentLogin>;
-    fn waits(&self) -> Option<PersonWaits>;
+    fn waits(&self) -> Option<UserWaits>;
 }
 
 impl<A: Authorizer> DynAuthorizer for A {
@@ -163,7 +163,7 @@ impl<A: Authorizer> DynAuthorizer for A {
         self.current_login()
     }
 
-    fn waits(&self) -> Option<PersonWaits> {
+    fn waits(&self) -> Option<UserWaits> {
         self.person_waits()
     }
 }

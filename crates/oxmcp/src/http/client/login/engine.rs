@@ -31,7 +31,7 @@ use crate::{
     sync::Mutex,
     transport::{
         mirror::Mirror,
-        traits::{CurrentLogin, PersonWaits},
+        traits::{CurrentLogin, UserWaits},
     },
 };
 
@@ -54,7 +54,7 @@ struct Shared {
     proof_key: OnceLock<Arc<ProofKey>>,
     state: Mutex<State>,
     /// The times at which a person logs in.
-    waits: PersonWaits,
+    waits: UserWaits,
     /// The requests that wait for tokens.
     waiters: Waiters,
     /// The login as the cache knows it, and the other authorization that answers depend on, if that is known.
@@ -152,7 +152,7 @@ impl LoginEngine {
             fetch,
             proof_key: OnceLock::new(),
             state: Mutex::default(),
-            waits: PersonWaits::new(),
+            waits: UserWaits::new(),
             waiters: Waiters::new(),
             current: CurrentLogin::new(),
             own_authorization,
@@ -255,7 +255,7 @@ impl Authorizer for LoginEngine {
         Some(self.0.current.clone())
     }
 
-    fn person_waits(&self) -> Option<PersonWaits> {
+    fn person_waits(&self) -> Option<UserWaits> {
         Some(self.0.waits.clone())
     }
 }

@@ -29,7 +29,7 @@ use crate::{
         loopback::Loopback,
         settings::{AssertionRequest, Grant, Login},
     },
-    transport::traits::PersonWaits,
+    transport::traits::UserWaits,
 };
 
 /// How long a person may take to log in.
@@ -47,7 +47,7 @@ pub(super) struct Flow<'a> {
     /// The login before, whose client and scopes are reused at the same authorization server.
     pub(super) before: Option<&'a Credentials>,
     pub(super) proof_key: &'a Arc<ProofKey>,
-    pub(super) waits: &'a PersonWaits,
+    pub(super) waits: &'a UserWaits,
     pub(super) waiters: &'a Waiters,
     /// Whether the client in use was registered by an earlier login.
     pub(super) is_remembered: AtomicBool,

@@ -18,7 +18,7 @@ pub(crate) const STABLE: Duration = Duration::from_secs(10);
 /// use std::time::Duration;
 /// use oxmcp::http::Reconnect;
 ///
-/// let patient = Reconnect::default().attempts(20).longest_pause(Duration::from_secs(5));
+/// let patient = Reconnect::default().attempts(20).max_delay(Duration::from_secs(5));
 /// # let _ = patient;
 /// ```
 #[derive(Clone, Debug)]
@@ -48,14 +48,14 @@ impl Reconnect {
 
     /// Sets the first pause; each is half as long again as the one before. Default: 1 s.
     #[must_use]
-    pub fn first_pause(mut self, pause: Duration) -> Self {
+    pub fn initial_delay(mut self, pause: Duration) -> Self {
         self.first = pause;
         self
     }
 
     /// Sets the longest pause. Default: 30 s.
     #[must_use]
-    pub fn longest_pause(mut self, pause: Duration) -> Self {
+    pub fn max_delay(mut self, pause: Duration) -> Self {
         self.longest = pause;
         self
     }
@@ -145,8 +145,8 @@ mod tests {
             Some(LONGEST_ASKED)
         );
         let odd = Reconnect::default()
-            .first_pause(Duration::MAX)
-            .longest_pause(Duration::MAX);
+            .initial_delay(Duration::MAX)
+            .max_delay(Duration::MAX);
         assert!(Attempts::new(&odd).next(Some(Duration::MAX)).is_some());
     }
 

@@ -211,7 +211,7 @@ pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
         // No header is repeated.
         return Ok(());
     }
-    let own = message.served.extensions.headers_of(message.method);
+    let own = message.served.extensions.headers_for(message.method);
     let own = own.map(|(_, name)| name);
     let mut names = ROUTING.iter().map(HeaderName::as_str).chain(own);
     match names.find(|name| is_repeated(message.headers, name)) {

@@ -47,7 +47,7 @@ pub(super) fn name(message: &Message<'_>) -> Checked {
         let given = given(message.headers, NAME);
         repeats(NAME.as_str(), given, said(name).as_deref())?;
     }
-    let mut extensions = message.served.extensions.headers_of(message.method);
+    let mut extensions = message.served.extensions.headers_for(message.method);
     extensions.try_for_each(|(name, header)| {
         let (given, said) = (given(message.headers, header), said(name));
         let is_missing = matches!(given, ReceivedHeader::Nothing) && said.is_some();

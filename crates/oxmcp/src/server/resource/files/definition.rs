@@ -36,8 +36,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// (whose names begin with a dot) are not served, since they often contain secrets; see [`hidden`](FileResources::hidden).
 ///
 /// A client that has [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots) can read only files within
-/// them, and a client without roots can read everything; see [`only_within_roots`](FileResources::only_within_roots) and
-/// [`beyond_roots`](FileResources::beyond_roots).
+/// them, and a client without roots can read everything; see [`require_roots`](FileResources::require_roots) and
+/// [`ignore_roots`](FileResources::ignore_roots).
 ///
 /// Mistakes, such as a directory that cannot be opened, are reported when the server begins to serve.
 ///
@@ -111,7 +111,7 @@ impl FileResources {
     }
 
     /// Ignores the roots of clients, for a directory that belongs to the server, such as its documentation.
-    pub fn beyond_roots(mut self) -> Self {
+    pub fn ignore_roots(mut self) -> Self {
         self.roots = Roots::Ignored;
         self
     }
@@ -121,7 +121,7 @@ impl FileResources {
     ///
     /// The [listed](Self::listed) files are also hidden from such a client. A client with the roots capability sees the names of
     /// all listed files, since it is not asked for its roots when it lists, but it cannot read files outside of them.
-    pub fn only_within_roots(mut self) -> Self {
+    pub fn require_roots(mut self) -> Self {
         self.roots = Roots::Required;
         self
     }

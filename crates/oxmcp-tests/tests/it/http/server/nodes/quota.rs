@@ -24,9 +24,9 @@ use crate::support::{calculator, request};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A node. Among all nodes, a principal may have `max_each` sessions.
-fn node(store: impl SessionStore, max_each: usize) -> StreamableHttp {
-    let limits = Limits::default().http(|http| http.max_sessions_each(max_each));
+/// A node. Among all nodes, a principal may have `max_per_owner` sessions.
+fn node(store: impl SessionStore, max_per_owner: usize) -> StreamableHttp {
+    let limits = Limits::default().http(|http| http.max_sessions_each(max_per_owner));
     endpoint(&calculator()).session_store(store).limits(limits)
 }
 

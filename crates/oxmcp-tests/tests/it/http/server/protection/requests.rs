@@ -539,7 +539,7 @@ async fn custom_verifier_decides() {
         whoami(&endpoint, "later").await.0,
         StatusCode::SERVICE_UNAVAILABLE
     );
-    resource.forget(&Secret::new("good")).unwrap();
+    resource.reject_token(&Secret::new("good")).unwrap();
     assert_eq!(whoami(&endpoint, "good").await.0, StatusCode::UNAUTHORIZED);
 }
 
@@ -550,7 +550,7 @@ async fn forgotten_token_is_refused_at_once() {
     let endpoint = endpoint(&resource);
     let token = issuer.token("mcp");
     assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::OK);
-    resource.forget(&Secret::new(token.clone())).unwrap();
+    resource.reject_token(&Secret::new(token.clone())).unwrap();
     assert_eq!(whoami(&endpoint, &token).await.0, StatusCode::UNAUTHORIZED);
 }
 

@@ -82,11 +82,11 @@ impl StreamableHttp {
         record: SessionRecord,
         mut evicted: Vec<Arc<Session>>,
     ) -> Result<Option<Persistence>, Refused> {
-        let max_each = self.settings.limits.http.max_sessions_each;
+        let max_per_owner = self.settings.limits.http.max_sessions_each;
         let create = || {
             let (store, id, record) = (Arc::clone(store), Arc::clone(session.id()), record.clone());
             // The task fails if the store panics.
-            spawn(async move { store.create(&id, record, UNUSED, max_each).await })
+            spawn(async move { store.create(&id, record, UNUSED, max_per_owner).await })
         };
         let mut created = create().await;
         if let Some(exceeded) = exceeded(&created) {
