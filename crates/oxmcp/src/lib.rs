@@ -118,8 +118,8 @@
 //!
 //! # Features and versions
 //!
-//! There are ten Cargo features. `client`, which includes [`Command`], and `server` are on by default; a program with one role
-//! builds faster with `default-features = false` and only that feature. `ring`, on by default, and `aws-lc-rs` choose the
+//! There are ten Cargo features. `server` is on by default; `client` includes [`Command`]. A program that is only a client
+//! builds faster with `default-features = false`. `ring`, on by default, and `aws-lc-rs` choose the
 //! cryptography of TLS for `http-client`. [`testing::connect`] needs both roles. The other features are off by default:
 //!
 //! - `http-server` and `http-client`: the two sides of `http`. Each includes its role, and `http-server` also `tasks`.

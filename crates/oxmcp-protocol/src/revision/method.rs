@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     result::payload::Payload,
-    revision::version::{Revision, Revisions, in_revisions},
+    revision::version::{COUNT, N, Revision, Revisions, Y},
     types::{
         base::{CancelledParams, EmptyParams, EmptyResult, NotificationParams},
         completion::{CompleteParams, CompleteResult},
@@ -206,18 +206,18 @@ pub struct Row {
 }
 
 impl Row {
-    const fn request<M: Method>(revisions: Revisions) -> Self {
+    const fn request<M: Method>(revisions: [bool; COUNT]) -> Self {
         Self::new(M::NAME, revisions)
     }
 
-    const fn notification<N: Notification>(revisions: Revisions) -> Self {
+    const fn notification<N: Notification>(revisions: [bool; COUNT]) -> Self {
         Self::new(N::NAME, revisions)
     }
 
-    const fn new(name: &'static str, revisions: Revisions) -> Self {
+    const fn new(name: &'static str, revisions: [bool; COUNT]) -> Self {
         Self {
             name,
-            revisions,
+            revisions: Revisions::new(revisions),
             named: None,
             repeatable: false,
             changes_session: false,
@@ -271,84 +271,84 @@ pub fn is_in(table: &'static [Row], name: &str, revision: Revision) -> bool {
 
 /// The requests that clients send, the frequent ones first.
 pub const REQUESTS_TO_SERVER: &[Row] = &[
-    Row::request::<CallTool>(in_revisions!(x x x x x)).named("name"),
-    Row::request::<ListTools>(in_revisions!(x x x x x)).repeatable(),
-    Row::request::<ReadResource>(in_revisions!(x x x x x))
+    Row::request::<CallTool>([Y, Y, Y, Y, Y]).named("name"),
+    Row::request::<ListTools>([Y, Y, Y, Y, Y]).repeatable(),
+    Row::request::<ReadResource>([Y, Y, Y, Y, Y])
         .named("uri")
         .repeatable(),
-    Row::request::<ListResources>(in_revisions!(x x x x x)).repeatable(),
-    Row::request::<ListResourceTemplates>(in_revisions!(x x x x x)).repeatable(),
-    Row::request::<GetPrompt>(in_revisions!(x x x x x))
+    Row::request::<ListResources>([Y, Y, Y, Y, Y]).repeatable(),
+    Row::request::<ListResourceTemplates>([Y, Y, Y, Y, Y]).repeatable(),
+    Row::request::<GetPrompt>([Y, Y, Y, Y, Y])
         .named("name")
         .repeatable(),
-    Row::request::<ListPrompts>(in_revisions!(x x x x x)).repeatable(),
-    Row::request::<Complete>(in_revisions!(x x x x x)).repeatable(),
-    Row::request::<Ping>(in_revisions!(x x x x _)).repeatable(),
-    Row::request::<Initialize>(in_revisions!(x x x x _)).changes_session(),
-    Row::request::<Discover>(in_revisions!(_ _ _ _ x)),
-    Row::request::<Listen>(in_revisions!(_ _ _ _ x)),
-    Row::request::<SetLevel>(in_revisions!(x x x x _))
+    Row::request::<ListPrompts>([Y, Y, Y, Y, Y]).repeatable(),
+    Row::request::<Complete>([Y, Y, Y, Y, Y]).repeatable(),
+    Row::request::<Ping>([Y, Y, Y, Y, N]).repeatable(),
+    Row::request::<Initialize>([Y, Y, Y, Y, N]).changes_session(),
+    Row::request::<Discover>([N, N, N, N, Y]),
+    Row::request::<Listen>([N, N, N, N, Y]),
+    Row::request::<SetLevel>([Y, Y, Y, Y, N])
         .repeatable()
         .changes_session(),
-    Row::request::<Subscribe>(in_revisions!(x x x x _))
+    Row::request::<Subscribe>([Y, Y, Y, Y, N])
         .repeatable()
         .changes_session(),
-    Row::request::<Unsubscribe>(in_revisions!(x x x x _))
+    Row::request::<Unsubscribe>([Y, Y, Y, Y, N])
         .repeatable()
         .changes_session(),
-    Row::request::<GetTask>(in_revisions!(_ _ _ x _)),
-    Row::request::<GetTaskPayload>(in_revisions!(_ _ _ x _)),
-    Row::request::<CancelTask>(in_revisions!(_ _ _ x _)),
-    Row::request::<ListTasks>(in_revisions!(_ _ _ x _)),
+    Row::request::<GetTask>([N, N, N, Y, N]),
+    Row::request::<GetTaskPayload>([N, N, N, Y, N]),
+    Row::request::<CancelTask>([N, N, N, Y, N]),
+    Row::request::<ListTasks>([N, N, N, Y, N]),
 ];
 
 /// The requests that servers send. Modern servers send none: they use
 /// [`InputRequest`](crate::mrtr::requests::InputRequest)s.
 pub const REQUESTS_TO_CLIENT: &[Row] = &[
-    Row::request::<CreateMessage>(in_revisions!(x x x x _)),
-    Row::request::<Elicit>(in_revisions!(_ _ x x _)),
-    Row::request::<ListRoots>(in_revisions!(x x x x _)),
-    Row::request::<Ping>(in_revisions!(x x x x _)),
-    Row::request::<GetTask>(in_revisions!(_ _ _ x _)),
-    Row::request::<GetTaskPayload>(in_revisions!(_ _ _ x _)),
-    Row::request::<CancelTask>(in_revisions!(_ _ _ x _)),
-    Row::request::<ListTasks>(in_revisions!(_ _ _ x _)),
+    Row::request::<CreateMessage>([Y, Y, Y, Y, N]),
+    Row::request::<Elicit>([N, N, Y, Y, N]),
+    Row::request::<ListRoots>([Y, Y, Y, Y, N]),
+    Row::request::<Ping>([Y, Y, Y, Y, N]),
+    Row::request::<GetTask>([N, N, N, Y, N]),
+    Row::request::<GetTaskPayload>([N, N, N, Y, N]),
+    Row::request::<CancelTask>([N, N, N, Y, N]),
+    Row::request::<ListTasks>([N, N, N, Y, N]),
 ];
 
 /// The methods of the [`InputRequest`](crate::mrtr::requests::InputRequest)s that modern servers send within the result
 /// of a request.
 pub const INPUT_REQUESTS: &[Row] = &[
-    Row::request::<CreateMessage>(in_revisions!(_ _ _ _ x)),
-    Row::request::<Elicit>(in_revisions!(_ _ _ _ x)),
-    Row::request::<ListRoots>(in_revisions!(_ _ _ _ x)),
+    Row::request::<CreateMessage>([N, N, N, N, Y]),
+    Row::request::<Elicit>([N, N, N, N, Y]),
+    Row::request::<ListRoots>([N, N, N, N, Y]),
 ];
 
 /// The requests whose results may ask the client for input.
 pub const MULTI_ROUND_TRIP: &[Row] = &[
-    Row::request::<CallTool>(in_revisions!(_ _ _ _ x)),
-    Row::request::<GetPrompt>(in_revisions!(_ _ _ _ x)),
-    Row::request::<ReadResource>(in_revisions!(_ _ _ _ x)),
+    Row::request::<CallTool>([N, N, N, N, Y]),
+    Row::request::<GetPrompt>([N, N, N, N, Y]),
+    Row::request::<ReadResource>([N, N, N, N, Y]),
 ];
 
 /// The notifications that clients send.
 pub const NOTIFICATIONS_TO_SERVER: &[Row] = &[
-    Row::notification::<Cancelled>(in_revisions!(x x x x x)),
-    Row::notification::<Progress>(in_revisions!(x x x x _)),
-    Row::notification::<Initialized>(in_revisions!(x x x x _)).changes_session(),
-    Row::notification::<RootsListChanged>(in_revisions!(x x x x _)),
-    Row::notification::<TaskStatusChanged>(in_revisions!(_ _ _ x _)),
+    Row::notification::<Cancelled>([Y, Y, Y, Y, Y]),
+    Row::notification::<Progress>([Y, Y, Y, Y, N]),
+    Row::notification::<Initialized>([Y, Y, Y, Y, N]).changes_session(),
+    Row::notification::<RootsListChanged>([Y, Y, Y, Y, N]),
+    Row::notification::<TaskStatusChanged>([N, N, N, Y, N]),
 ];
 
 /// The notifications that servers send.
 pub const NOTIFICATIONS_TO_CLIENT: &[Row] = &[
-    Row::notification::<Progress>(in_revisions!(x x x x x)),
-    Row::notification::<LoggingMessage>(in_revisions!(x x x x x)),
-    Row::notification::<ResourceUpdated>(in_revisions!(x x x x x)),
-    Row::notification::<ResourceListChanged>(in_revisions!(x x x x x)),
-    Row::notification::<ToolListChanged>(in_revisions!(x x x x x)),
-    Row::notification::<PromptListChanged>(in_revisions!(x x x x x)),
-    Row::notification::<Cancelled>(in_revisions!(x x x x x)),
-    Row::notification::<SubscriptionsAcknowledged>(in_revisions!(_ _ _ _ x)),
-    Row::notification::<ElicitationComplete>(in_revisions!(_ _ _ x _)),
-    Row::notification::<TaskStatusChanged>(in_revisions!(_ _ _ x _)),
+    Row::notification::<Progress>([Y, Y, Y, Y, Y]),
+    Row::notification::<LoggingMessage>([Y, Y, Y, Y, Y]),
+    Row::notification::<ResourceUpdated>([Y, Y, Y, Y, Y]),
+    Row::notification::<ResourceListChanged>([Y, Y, Y, Y, Y]),
+    Row::notification::<ToolListChanged>([Y, Y, Y, Y, Y]),
+    Row::notification::<PromptListChanged>([Y, Y, Y, Y, Y]),
+    Row::notification::<Cancelled>([Y, Y, Y, Y, Y]),
+    Row::notification::<SubscriptionsAcknowledged>([N, N, N, N, Y]),
+    Row::notification::<ElicitationComplete>([N, N, N, Y, N]),
+    Row::notification::<TaskStatusChanged>([N, N, N, Y, N]),
 ];

@@ -53,7 +53,7 @@ macro_rules! revisions {
         }
 
         /// The number of revisions.
-        const COUNT: usize = [$($(#[cfg($cfg)])? $name),+].len();
+        pub(crate) const COUNT: usize = [$($(#[cfg($cfg)])? $name),+].len();
     };
 }
 
@@ -139,26 +139,20 @@ impl Revisions {
     }
 }
 
-/// A set of revisions, as a column for each: `x` for those in the set, and `_` for the others.
-macro_rules! in_revisions {
-    (@ x) => { true };
-    (@ _) => { false };
-    ($($column:tt)+) => {
-        $crate::revision::version::Revisions::new([$($crate::revision::version::in_revisions!(@ $column)),+])
-    };
-}
-pub(crate) use in_revisions;
+/// The columns of a table: the revision has it, or has it not.
+pub(crate) const Y: bool = true;
+pub(crate) const N: bool = false;
 
 /// Defines the differences between revisions, each with the revisions that have it. No other place in the code compares revisions.
 macro_rules! differences {
-    ($($(#[$doc:meta])+ $visibility:vis $name:ident: [$($column:tt)+];)+) => {
+    ($($(#[$doc:meta])+ $visibility:vis $name:ident: $columns:expr;)+) => {
         impl Revision {
             $(
                 $(#[$doc])+
                 #[doc(hidden)]
                 #[must_use]
                 $visibility const fn $name(self) -> bool {
-                    const REVISIONS: Revisions = in_revisions!($($column)+);
+                    const REVISIONS: Revisions = Revisions::new($columns);
                     REVISIONS.has(self)
                 }
             )+
@@ -169,88 +163,88 @@ macro_rules! differences {
 // The columns are the revisions in their order: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28.
 differences! {
     /// Messages can be sent in arrays.
-    pub has_batches: [_ x _ _ _];
+    pub has_batches: [N, Y, N, N, N];
 
     /// A stream can begin with an event that has only an id, and end before the response: the client then resumes it.
-    pub has_polling: [_ _ _ x _];
+    pub has_polling: [N, N, N, Y, N];
 
     /// Content can be audio.
-    pub(crate) has_audio: [_ x x x x];
+    pub(crate) has_audio: [N, Y, Y, Y, Y];
 
     /// Tools have annotations.
-    pub(crate) has_tool_annotations: [_ x x x x];
+    pub(crate) has_tool_annotations: [N, Y, Y, Y, Y];
 
     /// Progress can have a message.
-    pub has_progress_messages: [_ x x x x];
+    pub has_progress_messages: [N, Y, Y, Y, Y];
 
     /// Servers declare the completions capability.
-    pub(crate) has_completions_capability: [_ x x x x];
+    pub(crate) has_completions_capability: [N, Y, Y, Y, Y];
 
     /// Named items have a title for people in addition to the name for programs.
-    pub(crate) has_titles: [_ _ x x x];
+    pub(crate) has_titles: [N, N, Y, Y, Y];
 
     /// Parts of messages have their own `_meta`.
-    pub(crate) has_part_meta: [_ _ x x x];
+    pub(crate) has_part_meta: [N, N, Y, Y, Y];
 
     /// Annotations have the time of the last modification.
-    pub(crate) has_last_modified: [_ _ x x x];
+    pub(crate) has_last_modified: [N, N, Y, Y, Y];
 
     /// Content can be a link to a resource.
-    pub(crate) has_resource_links: [_ _ x x x];
+    pub(crate) has_resource_links: [N, N, Y, Y, Y];
 
     /// Tools have output schemas and return structured content.
-    pub(crate) has_structured_content: [_ _ x x x];
+    pub(crate) has_structured_content: [N, N, Y, Y, Y];
 
     /// Structured content can be any JSON, and not only an object.
-    pub(crate) has_any_structured_content: [_ _ _ _ x];
+    pub(crate) has_any_structured_content: [N, N, N, N, Y];
 
     /// Completion requests have the arguments that were already resolved.
-    pub(crate) has_completion_context: [_ _ x x x];
+    pub(crate) has_completion_context: [N, N, Y, Y, Y];
 
     /// Servers can request input from the user.
-    pub has_elicitation: [_ _ x x x];
+    pub has_elicitation: [N, N, Y, Y, Y];
 
     /// Servers can send the user to a URL, and clients declare whether they support forms, URLs or both.
-    pub has_elicitation_modes: [_ _ _ x x];
+    pub has_elicitation_modes: [N, N, N, Y, Y];
 
     /// URL elicitations have an id, by which the server reports their completion.
-    pub has_elicitation_ids: [_ _ _ x _];
+    pub has_elicitation_ids: [N, N, N, Y, N];
 
     /// Forms have titled choices, multiple choices, and defaults for all fields.
-    pub has_rich_forms: [_ _ _ x x];
+    pub has_rich_forms: [N, N, N, Y, Y];
 
     /// Named items have icons.
-    pub(crate) has_icons: [_ _ _ x x];
+    pub(crate) has_icons: [N, N, N, Y, Y];
 
     /// Implementations have a description and a website.
-    pub(crate) has_implementation_details: [_ _ _ x x];
+    pub(crate) has_implementation_details: [N, N, N, Y, Y];
 
     /// Sampling has tools, and messages with several pieces of content.
-    pub has_sampling_tools: [_ _ _ x x];
+    pub has_sampling_tools: [N, N, N, Y, Y];
 
     /// Sampling messages have their own `_meta`.
-    pub(crate) has_sampling_message_meta: [_ _ _ x x];
+    pub(crate) has_sampling_message_meta: [N, N, N, Y, Y];
 
     /// Requests can continue as tasks.
-    pub(crate) has_tasks: [_ _ _ x _];
+    pub(crate) has_tasks: [N, N, N, Y, N];
 
     /// Clients notify servers of changes to their roots.
-    pub(crate) has_roots_list_changed: [x x x x _];
+    pub(crate) has_roots_list_changed: [Y, Y, Y, Y, N];
 
     /// Results name their type and the server.
-    pub(crate) has_result_types: [_ _ _ _ x];
+    pub(crate) has_result_types: [N, N, N, N, Y];
 
     /// Results state how long they may be cached.
-    pub(crate) has_caching: [_ _ _ _ x];
+    pub(crate) has_caching: [N, N, N, N, Y];
 
     /// Requests carry the responses to the server's input requests.
-    pub has_input_responses: [_ _ _ _ x];
+    pub has_input_responses: [N, N, N, N, Y];
 
     /// An unknown resource has its own error code.
-    pub(crate) has_resource_not_found: [x x x x _];
+    pub(crate) has_resource_not_found: [Y, Y, Y, Y, N];
 
     /// A server can refuse a request until the user has visited a URL.
-    pub(crate) has_url_elicitation_required: [_ _ _ x _];
+    pub(crate) has_url_elicitation_required: [N, N, N, Y, N];
 }
 
 impl From<Revision> for String {

@@ -15,7 +15,7 @@ use crate::{
     values::{json::is_false, open_enum::setters, ordered_map::OrderedMap},
 };
 
-/// A prompt as an entry of a listing, without a handler. The prompt that is registered at a server, with its handler, is
+/// A prompt as an entry of a listing, without a handler. The prompt that is registered with a server, with its handler, is
 /// `oxmcp::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

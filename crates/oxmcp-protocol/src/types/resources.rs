@@ -20,7 +20,7 @@ use crate::{
     values::{blob::Blob, open_enum::setters},
 };
 
-/// A resource as an entry of a listing, without a handler. The resource that is registered at a server, with its handler, is
+/// A resource as an entry of a listing, without a handler. The resource that is registered with a server, with its handler, is
 /// `oxmcp::Resource`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,7 +83,7 @@ setters!(Resource {
 });
 
 /// A resource template as an entry of a listing: a pattern of URIs that a server can read, without a handler. The template that
-/// is registered at a server, with its handler, is `oxmcp::ResourceTemplate`.
+/// is registered with a server, with its handler, is `oxmcp::ResourceTemplate`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

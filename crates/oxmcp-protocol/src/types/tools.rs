@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A tool as an entry of a listing, without a handler. The tool that is registered at a server, with its handler, is
+/// A tool as an entry of a listing, without a handler. The tool that is registered with a server, with its handler, is
 /// `oxmcp::Tool`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

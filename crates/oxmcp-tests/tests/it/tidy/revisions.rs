@@ -10,19 +10,11 @@ const UNDECIDED: &str = "error[E0308]: mismatched types";
 /// The number of rows of a file that have a column for each revision.
 fn rows(path: &str) -> usize {
     let text = read(path).text;
-    let is_row = |line: &&str| {
-        let columns = line.split(['(', '[']).next_back().unwrap_or_default();
-        let mut columns = columns
-            .split([')', ']'])
-            .next()
-            .unwrap_or_default()
-            .split(' ');
-        columns.clone().count() == 5 && columns.all(|it| it == "x" || it == "_")
+    let is_row = |columns: &&str| {
+        let columns = columns.split(']').next().unwrap_or_default().split(", ");
+        columns.clone().count() == 5 && columns.clone().all(|it| it == "Y" || it == "N")
     };
-    text.lines()
-        .flat_map(|line| line.split_inclusive(&[')', ']']))
-        .filter(is_row)
-        .count()
+    text.split('[').filter(is_row).count()
 }
 
 /// Compiles the protocol with a revision for which nothing was decided.

@@ -209,7 +209,7 @@ fn unknown_type(result: &str) -> (String, &'static str) {
 }
 
 pub(crate) fn cancellation(method: &str) -> Error {
-    Error::cancelled(format!("the call of {method} was cancelled"))
+    Error::cancelled(format!("the call to {method} was cancelled"))
 }
 
 /// Waits until a call is cancelled by its token.

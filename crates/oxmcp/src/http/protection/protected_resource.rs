@@ -200,7 +200,7 @@ impl ProtectedResource {
         self
     }
 
-    /// Also accepts tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)), which are useless to a thief.
+    /// Also accepts tokens that are bound to a key ([DPoP](https://www.rfc-editor.org/rfc/rfc9449)), so that a stolen token alone is useless.
     /// A proof can be used once on each node.
     #[must_use]
     pub fn dpop(mut self, proofs: ProofVerifier) -> Self {

@@ -176,7 +176,7 @@ impl Journal {
             if answer.question == *question {
                 return Ok(Lookup::Known(answer.value.clone()));
             }
-            tracing::debug!(key, "asking again because the question has changed");
+            tracing::debug!(key, "asking the client again: the question has changed");
             return Ok(Lookup::Missing);
         }
         let Some(response) = state.responses.get(key) else {
@@ -185,7 +185,7 @@ impl Journal {
         if state.has_state && find(&state.record.open, key) != Some(question) {
             tracing::debug!(
                 key,
-                "asking again because the answer belongs to another question"
+                "asking the client again: the answer belongs to another question"
             );
             return Ok(Lookup::Missing);
         }

@@ -139,7 +139,7 @@ impl LegacySession {
             return Ok(Arc::new(Peer::unknown()));
         }
         Err(Error::invalid_params(format!(
-            "no open session: send `initialize` first, or make a modern request, for which {}",
+            "no open session: send `initialize` first; {}",
             RequestMeta::UNREAD.what_is_missing()
         )))
     }

@@ -197,7 +197,7 @@ fn watch() {
                 if looks_to_end >= LOOKS_TO_END {
                     tracing::error!(
                         handler = %Logged(&slot.label()),
-                        "a handler is still blocking its thread; ending the process without it"
+                        "a handler is still blocking its thread; exiting without waiting for it"
                     );
                     end_process();
                 }

@@ -485,7 +485,7 @@ fn report(on_progress: &mut Option<OnProgress>, update: ProgressParams) {
 }
 
 fn cancelled_call(method: &str) -> Error {
-    Error::cancelled(format!("the call of {method} was cancelled"))
+    Error::cancelled(format!("the call to {method} was cancelled"))
 }
 
 /// Serializes a notification. This is done before it is sent: user code must not run under the outbox's lock.

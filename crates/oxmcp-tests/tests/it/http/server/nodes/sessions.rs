@@ -79,7 +79,6 @@ async fn session_continues_at_another_node() {
     assert_eq!(gone.status(), StatusCode::NOT_FOUND);
 }
 
-// Attack: session hijacking.
 #[tokio::test]
 async fn stale_ids_open_sessions_at_every_node() {
     let (sessions, bus) = (SharedSessions::default(), Arc::new(MemoryBus::new()));
@@ -111,6 +110,7 @@ async fn stale_ids_open_sessions_at_every_node() {
     }
 }
 
+// Attack: session hijacking.
 #[tokio::test]
 async fn only_its_owner_restores_a_stored_session() {
     for mount in mounts!() {
