@@ -3,18 +3,19 @@
 //! That derive refers to a crate `schemars`, on which the user's crate need not depend. The emitted code is
 //!
 //! ```text
-//! const _: () = { fn fields() { ::oxmcp::__private::has_schema::<f64>(); .. } };
 //! const _: () = {
 //!     #[derive(::oxmcp::__private::schemars::JsonSchema)]
 //!     #[::oxmcp::__private::__erase]
 //!     #[schemars(crate = "::oxmcp::__private::schemars")]
-//!     struct Pair { .. }
+//!     struct Pair { a: <f64 as ::oxmcp::__private::HasSchema<_>>::Type, .. }
 //! };
 //! ```
 //!
 //! Attributes expand from the top: schemars sees the item and writes its `impl .. for Pair`. Then the copy erases
 //! itself, together with every attribute below, so that `Pair` in the impl refers to the original. There is no second
-//! type, so nothing is reported as unused, and `Self`, generics, defaults and recursion work as usual.
+//! type, so nothing is reported as unused, and `Self`, generics, defaults and recursion work as usual. The
+//! type of a field is written as another name of the same type, which only a type with a schema has: otherwise there would
+//! be a second error about one without.
 
 use proc_macro::{Delimiter, Group, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -118,23 +119,18 @@ fn expand(header: &Header, tokens: Vec<TokenTree>) -> TokenStream {
         .into_tokens();
     };
     let is_generic = tokens.iter().any(|token| punct(Some(token)) == Some('<'));
-    let mut types = Vec::new();
     item.extend(tokens.into_iter().map(|token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
             let stream = match header.kind {
-                Kind::Struct => fields::number(group.stream(), &private, &mut types),
-                Kind::Enum => fields::number_variants(group.stream(), &private, &mut types),
+                Kind::Struct => fields::number(group.stream(), &private, !is_generic),
+                Kind::Enum => fields::number_variants(group.stream(), &private, !is_generic),
             };
             TokenTree::Group(regroup(&group, stream))
         }
         other => other,
     }));
     let block = TokenTree::Group(Group::new(Delimiter::Brace, item));
-    // The check comes before the derive, so that the first error about a type without a schema is the one of oxmcp.
     let mut output = TokenStream::new();
-    if !is_generic {
-        output.extend(fields::check(&types, &private));
-    }
     output.extend("const _: () =".parse::<TokenStream>());
     output.extend([block, TokenTree::Punct(Punct::new(';', Spacing::Alone))]);
     output

@@ -56,7 +56,7 @@ pub mod __private {
     pub use oxmcp_macros::__erase;
     pub use schemars;
 
-    pub use crate::infer::{derived::has_schema, order::declared};
+    pub use crate::infer::{derived::HasSchema, order::declared};
 }
 
 /// Items for the SDK only: they can change with any release.

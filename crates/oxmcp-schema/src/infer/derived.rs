@@ -1,6 +1,31 @@
-//! Functions that derived code calls.
+//! Trait that derived code names.
 
 use crate::infer::json_schema::JsonSchema;
 
-/// Requires at compile time that the type of a field has a schema.
-pub const fn has_schema<T: JsonSchema + ?Sized>() {}
+/// Another name of a type, if it has a schema. Derived code leaves `How` to the compiler.
+///
+/// The compiler looks at the bounds of an implementation only to choose between several. So the second one, which applies to no
+/// type, makes this trait missing where the schema is missing: that is the only error then, and it is in the words above the trait.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no JSON Schema",
+    label = "this type needs a JSON Schema",
+    note = "add `#[derive(oxmcp::JsonSchema)]` to `{Self}`, and `#[derive(serde::Deserialize)]` if it is an input",
+    note = "state that handlers share is no argument: write `#[state]` before the parameter",
+    note = "for a type of another crate: a feature of oxmcp with the name of the crate may have it, as `chrono` and `uuid` do, or `#[schemars(with = \"String\")]` on the field says what it looks like"
+)]
+pub trait HasSchema<How> {
+    /// The type itself.
+    type Type: schemars::JsonSchema;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> HasSchema<()> for T {
+    type Type = T;
+}
+
+trait AppliesToNoType {}
+
+#[diagnostic::do_not_recommend]
+impl<T: AppliesToNoType> HasSchema<((),)> for T {
+    type Type = ();
+}

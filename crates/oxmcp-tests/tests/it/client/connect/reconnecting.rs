@@ -1,8 +1,11 @@
 //! Sessions that have ended and are reconnected by their user.
 
-use std::{collections::VecDeque, future::IntoFuture, time::Duration};
+use std::{collections::VecDeque, future::IntoFuture, pin::pin, time::Duration};
 
-use futures_util::future::{join, join_all};
+use futures_util::{
+    future::{join, join_all},
+    poll,
+};
 use oxmcp::{
     ClientSession, ErrorCode, Result, Revision, SubscriptionEnd,
     http::{Endpoint, StreamableHttp},
@@ -171,6 +174,28 @@ async fn open_session_is_closed_before_reconnecting() {
     opened(&mut second).await;
     pings(&mut second, &anew.await.unwrap().unwrap()).await;
     assert!(session.ping().await.unwrap_err().is_closed());
+}
+
+#[tokio::test]
+async fn closing_session_is_recovered_by_another() {
+    let (mut first, session, mut starts) = open().await;
+    let call = calling(&session);
+    let request = expect(&mut first, "tools/call").await;
+    // Closing waits for the call.
+    let mut closing = pin!(session.close());
+    assert!(poll!(&mut closing).is_pending());
+    let mut recovering = pin!(session.recover());
+    assert!(poll!(&mut recovering).is_pending());
+    let serving = async {
+        answer(&mut first, &request, done()).await;
+        call.await.unwrap().unwrap();
+        drop(first);
+        let mut second = starts.recv().await.unwrap();
+        opened(&mut second).await;
+        second
+    };
+    let (anew, mut second) = tokio::join!(recovering, serving);
+    pings(&mut second, &anew.unwrap()).await;
 }
 
 #[tokio::test]

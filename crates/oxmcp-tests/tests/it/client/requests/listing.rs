@@ -348,6 +348,12 @@ async fn empty_last_cursor_ends_the_list() {
         })
         .await;
         assert_eq!((names.len(), error.is_none()), (1, true), "{revision}");
+        // The server has one page, and gives no cursor with it the second time.
+        let (names, error) = listed(revision, |cursor| {
+            Some(page(&["a"], cursor.is_none().then_some("")))
+        })
+        .await;
+        assert_eq!((names.len(), error.is_none()), (1, true), "{revision}");
     }
 }
 

@@ -208,11 +208,18 @@ enum Ends {
     Soon,
     Late,
     HandingOver,
+    /// The store ends all leases, as one in a file does when it is opened.
+    EndingLeases,
 }
 
 #[test]
 fn delegated_work_continues_without_any_process() {
-    for ends in [Ends::Soon, Ends::Late, Ends::HandingOver] {
+    for ends in [
+        Ends::Soon,
+        Ends::Late,
+        Ends::HandingOver,
+        Ends::EndingLeases,
+    ] {
         left_work_goes_on(ends);
     }
 }
@@ -240,7 +247,7 @@ fn left_work_goes_on(ends: Ends) {
         let id = Peer::of(&server).await.begin("work").await;
         match ends {
             // Before the task's lease is renewed for the first time.
-            Ends::Soon => sleep(Duration::from_secs(1)).await,
+            Ends::Soon | Ends::EndingLeases => sleep(Duration::from_secs(1)).await,
             // After the task's lease was renewed, which keeps it long.
             Ends::Late => sleep(Duration::from_secs(60)).await,
             Ends::HandingOver => {
@@ -250,6 +257,9 @@ fn left_work_goes_on(ends: Ends) {
         }
         let kept = store.load(&id).await.unwrap().unwrap();
         assert!(kept.task.replay.is_none(), "nobody runs it again");
+        if matches!(ends, Ends::EndingLeases) {
+            store.renew(&id, kept.epoch, Duration::ZERO).await.unwrap();
+        }
         id
     });
     process().block_on(async {
@@ -258,6 +268,10 @@ fn left_work_goes_on(ends: Ends) {
         peer.get(&id).await;
         sleep(Duration::from_secs(600)).await;
         assert_eq!(peer.get(&id).await["status"], "working");
+        let epoch = async || store.load(&id).await.unwrap().unwrap().epoch;
+        let found = epoch().await;
+        sleep(Duration::from_secs(600)).await;
+        assert_eq!(epoch().await, found, "it is not an orphan any more");
         let result = CallToolResult::text("by somebody else");
         let control = server.tasks().unwrap();
         assert!(control.complete(&id, result).await.unwrap());

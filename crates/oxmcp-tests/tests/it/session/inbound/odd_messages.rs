@@ -11,6 +11,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, duplex},
     sync::Notify,
     task::JoinHandle,
+    time::Instant,
 };
 
 use crate::session::*;
@@ -273,11 +274,23 @@ async fn error_about_a_notification_fails_no_call() {
         peer.receive().await.unwrap()["method"],
         "notifications/cancelled"
     );
-    peer.send(error).await.unwrap();
+    peer.send(error.clone()).await.unwrap();
     sleep(Duration::from_secs(30)).await;
     let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}});
     peer.send(answer).await.unwrap();
     answered(slow).await.unwrap();
+    // A call that was sent after the notification is answered, so that the notification is not.
+    let call = pinging(&session);
+    let asked = peer.receive().await.unwrap();
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {}});
+    peer.send(answer).await.unwrap();
+    answered(call).await.unwrap();
+    let failing = pinging(&session);
+    peer.receive().await.unwrap();
+    let start = Instant::now();
+    peer.send(error).await.unwrap();
+    answered(failing).await.unwrap_err();
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
 /// Log lines and other noise on the output of a server, before the session is open and later.

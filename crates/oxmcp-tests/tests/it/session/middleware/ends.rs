@@ -309,6 +309,31 @@ async fn outgoing_middleware_sees_dropped_call_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn outgoing_middleware_ends_a_second_later() {
+    let alive = Arc::new(());
+    let counted = Arc::clone(&alive);
+    let hanging = middleware::from_fn(move |request: Request, next: Next| {
+        let running = (request.method() == "tools/call").then(|| Arc::clone(&counted));
+        async move {
+            let response = next.run(request).await;
+            if running.is_some() {
+                std::future::pending::<()>().await;
+            }
+            response
+        }
+    });
+    let client = Client::new("c", "1").outgoing_layer(hanging);
+    let session = connect(&server()).client(&client).await.unwrap();
+    let before = Arc::strong_count(&alive);
+    let call = session.call_tool("stuck", ()).into_future();
+    assert!(timeout(Duration::from_secs(1), call).await.is_err());
+    for (waited, is_running) in [(900, true), (200, false)] {
+        sleep(Duration::from_millis(waited)).await;
+        assert_eq!(Arc::strong_count(&alive) > before, is_running);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn outgoing_middleware_sees_its_session_end() {
     let audit = Audit::default();
     let (session, peer) = server_of(Client::new("c", "1").outgoing_layer(audit.layer())).await;

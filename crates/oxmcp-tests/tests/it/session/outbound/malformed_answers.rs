@@ -67,6 +67,8 @@ async fn answers_in_refused_batch_fail_their_calls() {
     let (session, mut peer) = server_of(Client::new("test", "1.0.0")).await;
     let one = br#"[{"jsonrpc":"2.0","id":ID,"result":{}}]"#;
     assert_malformed(&session, &mut peer, one).await;
+    let as_text = br#"[{"jsonrpc":"2.0","id":"ID","result":{}}]"#;
+    assert_malformed(&session, &mut peer, as_text).await;
 
     let limits = Limits::default().max_batch(2);
     let client = Client::new("test", "1.0.0").limits(limits);

@@ -1,6 +1,10 @@
 //! The tasks of servers that speak 2025-11-25.
 
-use oxmcp::{Accept, protocol::ElicitFormParams, tasks::AsTask};
+use oxmcp::{
+    Accept,
+    protocol::{ElicitFormParams, TaskStatus},
+    tasks::AsTask,
+};
 
 use super::*;
 
@@ -260,9 +264,13 @@ async fn failed_task_is_never_a_success() {
     list(&mut office, "required").await;
     let call = office.call();
     office.answer("tools/call", made()).await;
-    office.answer("tasks/get", explained("failed")).await;
+    let mut kept = explained("failed");
+    kept["ttl"] = json!(3_600_000);
+    office.answer("tasks/get", kept).await;
     office.expect("tasks/result").await;
+    let start = Instant::now();
     let error = call.await.unwrap().unwrap_err();
+    assert_eq!(start.elapsed().as_secs(), 60, "it is not asked again");
     assert!(
         error.message().starts_with("the printer is on fire"),
         "{error}"
@@ -310,6 +318,21 @@ async fn early_result_is_judged_by_the_status() {
         assert_eq!(last.as_str(), status);
         office.silence().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn error_that_comes_first_fails_the_task() {
+    let mut office = legacy(client(), capabilities()).await;
+    let handle = tokio::spawn(office.session.call_tool("report", ()).as_task());
+    office.answer("tools/list", tools("required")).await;
+    office.answer("tools/call", made()).await;
+    let handle = handle.await.unwrap().unwrap();
+    office.answer("tasks/get", task("input_required")).await;
+    office.refuse("tasks/result", -32603).await;
+    office.answer("tasks/get", explained("working")).await;
+    let error = handle.result().await.unwrap_err();
+    assert_eq!(error.message(), "the printer is on fire: no");
+    assert_eq!(handle.state().unwrap().status, TaskStatus::Failed);
 }
 
 #[tokio::test(start_paused = true)]

@@ -90,7 +90,7 @@ async fn nonsensical_task_is_an_error_and_cancelled() {
         (
             created(json!({})),
             Some(state("input_required", json!({"inputRequests": {"a": 7}}))),
-            "invalid request for input",
+            "invalid request for input: invalid type: integer `7`, expected an object",
             true,
         ),
     ];

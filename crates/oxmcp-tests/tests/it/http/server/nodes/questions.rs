@@ -100,6 +100,20 @@ async fn question_is_answered_through_another_node_without_bus() {
     assert!(ended && events.len() == 1, "{events:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_may_spell_its_id_as_text() {
+    for is_full in [false, true] {
+        let Pair { one, other, links } = asking(LEGACY).await;
+        for link in &links {
+            link.fill(is_full);
+        }
+        let (events, id) = question(&one).await;
+        let answer = answer(&json!(id.to_string()), "Ann");
+        assert_eq!(post(&other, &answer).await, StatusCode::ACCEPTED);
+        assert_eq!(greeting(events).await, "Hello, Ann!", "{is_full}");
+    }
+}
+
 /// The client cannot know which node has asked, and does not repeat an answer that was refused.
 #[tokio::test(start_paused = true)]
 async fn answer_reaches_its_node_through_a_closing_one() {
@@ -267,6 +281,25 @@ fn waiting(cancelled: &Arc<Notify>) -> Server {
             cancelled.notify_one();
         }
     }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancellation_may_spell_its_id_as_text() {
+    for at_home in [true, false] {
+        let cancelled = Arc::new(Notify::new());
+        let server = waiting(&cancelled);
+        let servers = [&server, &calculator()];
+        let pair = Pair::open(servers, LEGACY, json!({}), Limits::default()).await;
+        let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}});
+        let mut events = Events::of(pair.one.call(7, "tools/call", params).await);
+        events.next().await.unwrap();
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": "7"}});
+        let node = if at_home { &pair.one } else { &pair.other };
+        assert_eq!(post(node, &cancel).await, StatusCode::ACCEPTED);
+        let reached = timeout(Duration::from_secs(1), cancelled.notified()).await;
+        assert!(reached.is_ok(), "{at_home}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -123,7 +123,7 @@ pub(super) fn is_awaited(session: &Session, message: &Envelope<'_, RequestParams
     match message {
         Envelope::Request(_) => false,
         Envelope::Response(response) => {
-            let id = response.id.as_ref().and_then(|id| id.as_number());
+            let id = response.id.as_ref().and_then(RequestId::own_number);
             id.is_some_and(|id| session.connection().calls().is_waiting(id))
         }
         Envelope::Notification(notification) => concerns(session, notification) == Some(true),
