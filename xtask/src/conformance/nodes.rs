@@ -13,7 +13,7 @@ use super::server::{Server, await_port, free_port};
 use crate::step::Outcome;
 
 /// The two nodes, their Redis and their nginx, all of which end when this value is dropped.
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     nodes: [Server; 2],
     _redis: Running,
     _nginx: Running,
@@ -33,7 +33,7 @@ impl Drop for Running {
 
 impl Nodes {
     /// Starts the nodes, Redis and nginx, and waits until they listen. The logs go into the directory `reports`.
-    pub(super) fn start(programs: &Path, reports: &Path) -> Outcome<Self> {
+    pub(crate) fn start(programs: &Path, reports: &Path) -> Outcome<Self> {
         let (redis_port, port) = (free_port()?, free_port()?);
         let redis_program = bring(REDIS)?;
         let nginx_program = bring(NGINX)?;
@@ -65,12 +65,12 @@ impl Nodes {
         })
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
     /// Kills one node, chosen at random, and starts it again. The other node keeps running.
-    pub(super) fn kill_one(&mut self) -> Outcome {
+    pub(crate) fn kill_one(&mut self) -> Outcome {
         for node in &self.nodes {
             node.await_port()?;
         }

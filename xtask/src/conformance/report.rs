@@ -13,7 +13,7 @@ use crate::step::Outcome;
 const ALWAYS: &str = "wire-schema-valid";
 
 /// Reads the checks that the suite has written somewhere below `directory`.
-pub(super) fn read(directory: &Path) -> Outcome<Vec<Value>> {
+pub(crate) fn read(directory: &Path) -> Outcome<Vec<Value>> {
     let file = find(directory).map_err(|error| format!("cannot find the report: {error}"))?;
     let file = file.ok_or("the suite wrote no report; see output.txt")?;
     let text =
@@ -36,7 +36,7 @@ fn find(directory: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Judges whether a run has passed. The error describes the problems.
-pub(super) fn judge(checks: &[Value], client_failed: bool) -> Outcome {
+pub(crate) fn judge(checks: &[Value], client_failed: bool) -> Outcome {
     let wrong = checks
         .iter()
         .filter(|check| matches!(text(check, "status"), "FAILURE" | "WARNING"));

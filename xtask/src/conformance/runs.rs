@@ -23,13 +23,13 @@ const OF_SOME_REVISIONS: &[(&str, &[&str])] = &[("tasks-", &["2026-07-28"])];
 
 /// The side that is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Server,
     Client,
 }
 
 impl Side {
-    pub(super) fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         match word {
             "server" => Some(Self::Server),
             "client" => Some(Self::Client),
@@ -49,7 +49,7 @@ impl fmt::Display for Side {
 
 /// A scenario, as the suite lists it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Scenario {
+pub(crate) struct Scenario {
     side: Side,
     name: String,
     /// The revisions that the scenario applies to; empty for an extension.
@@ -58,17 +58,17 @@ pub(super) struct Scenario {
 
 /// A scenario at a revision.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) side: Side,
-    pub(super) scenario: String,
-    pub(super) revision: String,
+pub(crate) struct Run {
+    pub(crate) side: Side,
+    pub(crate) scenario: String,
+    pub(crate) revision: String,
     /// Whether the scenario belongs to an extension. The suite silently skips those unless it is forced to run them.
-    pub(super) is_extension: bool,
+    pub(crate) is_extension: bool,
 }
 
 impl Run {
     /// The command that runs only this run again, against the target that `word` selects.
-    pub(super) fn again(&self, word: &str) -> String {
+    pub(crate) fn again(&self, word: &str) -> String {
         let Self {
             scenario, revision, ..
         } = self;
@@ -76,7 +76,7 @@ impl Run {
     }
 
     /// The directory of the report.
-    pub(super) fn directory(&self) -> PathBuf {
+    pub(crate) fn directory(&self) -> PathBuf {
         let scenario = self.scenario.replace('/', "_");
         PathBuf::from(self.side.to_string())
             .join(&self.revision)
@@ -92,7 +92,7 @@ impl fmt::Display for Run {
 
 /// Reads the output of `conformance list`: a heading for each side, and lines like `  - ping [2025-06-18,2025-11-25]`. Scenarios
 /// for authorization servers belong to no side.
-pub(super) fn read(list: &str) -> Vec<Scenario> {
+pub(crate) fn read(list: &str) -> Vec<Scenario> {
     let mut side = None;
     let mut scenarios = Vec::new();
     for line in list.lines() {
@@ -122,7 +122,7 @@ pub(super) fn read(list: &str) -> Vec<Scenario> {
 
 /// The runs of one side, or of both, that have `word` in their names, and the number of scenarios that are left out for each
 /// reason.
-pub(super) fn choose(
+pub(crate) fn choose(
     scenarios: &[Scenario],
     side: Option<Side>,
     word: &str,

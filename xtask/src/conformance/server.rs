@@ -16,7 +16,7 @@ const LOOKS: usize = 6000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Our server as a process, which is killed when this value is dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Child,
     command: Command,
     port: u16,
@@ -24,7 +24,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts the server with these options, and waits until it listens. Its output goes into `log`.
-    pub(super) fn start(programs: &Path, log: &Path, options: &[&str]) -> Outcome<Self> {
+    pub(crate) fn start(programs: &Path, log: &Path, options: &[&str]) -> Outcome<Self> {
         let port = free_port()?;
         let mut command = Command::new(programs.join("conformance-server"));
         let file = File::create(log)
@@ -52,7 +52,7 @@ impl Server {
     }
 
     /// Kills the server, as `kill -9` does, and starts it again. Does not wait until it listens.
-    pub(super) fn kill_and_restart(&mut self) -> Outcome {
+    pub(crate) fn kill_and_restart(&mut self) -> Outcome {
         let killed = self.process.kill().and_then(|()| self.process.wait());
         killed.map_err(|error| format!("cannot kill our server: {error}"))?;
         self.process = spawn(&mut self.command)?;
@@ -60,15 +60,15 @@ impl Server {
     }
 
     /// Waits until the server listens.
-    pub(super) fn await_port(&self) -> Outcome {
+    pub(crate) fn await_port(&self) -> Outcome {
         await_port(self.port, "our server")
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 }
@@ -87,7 +87,7 @@ fn spawn(command: &mut Command) -> Outcome<Child> {
 }
 
 /// Waits until a process listens on a port.
-pub(super) fn await_port(port: u16, name: &str) -> Outcome {
+pub(crate) fn await_port(port: u16, name: &str) -> Outcome {
     for _ in 0..LOOKS {
         if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return Ok(());
@@ -98,7 +98,7 @@ pub(super) fn await_port(port: u16, name: &str) -> Outcome {
 }
 
 /// A free port, which most probably stays free for the next moment.
-pub(super) fn free_port() -> Outcome<u16> {
+pub(crate) fn free_port() -> Outcome<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|it| it.local_addr());
     let address = address.map_err(|error| format!("cannot find a free port: {error}"))?;

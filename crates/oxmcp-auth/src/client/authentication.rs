@@ -28,10 +28,10 @@ struct Assertion<'a> {
 }
 
 /// The parameters of a form to send, in their order.
-pub(super) type Form = Vec<(&'static str, Secret)>;
+pub(crate) type Form = Vec<(&'static str, Secret)>;
 
 /// Adds the client's id and its authentication to a request.
-pub(super) fn authenticate(
+pub(crate) fn authenticate(
     client: &Client,
     server: &AuthorizationServerMetadata,
     now: UnixTime,

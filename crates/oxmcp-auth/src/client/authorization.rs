@@ -208,15 +208,15 @@ impl AuthorizationAttempt {
         ScopeSet::parse(&self.scopes)
     }
 
-    pub(super) fn client_id(&self) -> &str {
+    pub(crate) fn client_id(&self) -> &str {
         &self.client_id
     }
 
-    pub(super) fn resource(&self) -> Option<&str> {
+    pub(crate) fn resource(&self) -> Option<&str> {
         self.resource.as_deref()
     }
 
-    pub(super) fn verifier(&self) -> &Secret {
+    pub(crate) fn verifier(&self) -> &Secret {
         &self.verifier
     }
 
@@ -352,4 +352,4 @@ impl Answer {
 
 /// An authorization code, which can be exchanged for tokens once.
 #[derive(Clone, Debug)]
-pub struct AuthorizationCode(pub(super) Secret);
+pub struct AuthorizationCode(pub(crate) Secret);

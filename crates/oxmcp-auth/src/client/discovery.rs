@@ -373,7 +373,7 @@ fn absolute(url: &str, server: &str) -> String {
 }
 
 /// A URL as the target of a request.
-pub(super) fn uri(url: &str) -> Result<http::Uri> {
+pub(crate) fn uri(url: &str) -> Result<http::Uri> {
     // A URL that the `url` crate accepts may still hold characters that the `http` crate refuses.
     let parsed = parse(url, "URL")?;
     let text = parsed.as_str().split('#').next().unwrap_or_default();

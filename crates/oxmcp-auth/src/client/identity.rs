@@ -17,7 +17,7 @@ const MAX_ID: usize = 2048;
 
 /// The method by which a client authenticates.
 #[derive(Clone)]
-pub(super) enum ClientAuthentication {
+pub(crate) enum ClientAuthentication {
     /// No authentication: a public client sends only its id.
     None,
     /// A secret, sent by the method that the server's metadata names.
@@ -97,7 +97,7 @@ impl Client {
         Self::new(url)
     }
 
-    pub(super) fn registered(issuer: &str, id: String) -> Result<Self> {
+    pub(crate) fn registered(issuer: &str, id: String) -> Result<Self> {
         Ok(Self::new(id)?.issued_by(issuer))
     }
 
@@ -129,7 +129,7 @@ impl Client {
         self
     }
 
-    pub(super) fn with_registered_secret(
+    pub(crate) fn with_registered_secret(
         mut self,
         secret: Secret,
         method: Option<&str>,
@@ -147,7 +147,7 @@ impl Client {
         Ok(self)
     }
 
-    pub(super) fn with_expiry(mut self, at: UnixTime) -> Self {
+    pub(crate) fn with_expiry(mut self, at: UnixTime) -> Self {
         self.expires_at = Some(at);
         self
     }
@@ -180,7 +180,7 @@ impl Client {
     }
 
     /// The secret by which the client authenticates, if it has one.
-    pub(super) fn secret(&self) -> Option<&Secret> {
+    pub(crate) fn secret(&self) -> Option<&Secret> {
         match &self.authentication {
             ClientAuthentication::Secret(secret)
             | ClientAuthentication::SecretBasic(secret)
@@ -189,7 +189,7 @@ impl Client {
         }
     }
 
-    pub(super) fn authentication(&self) -> &ClientAuthentication {
+    pub(crate) fn authentication(&self) -> &ClientAuthentication {
         &self.authentication
     }
 
@@ -208,7 +208,7 @@ impl Client {
     }
 
     /// Fails if the client is bound to another server.
-    pub(super) fn check_issuer(&self, issuer: &str) -> Result<()> {
+    pub(crate) fn check_issuer(&self, issuer: &str) -> Result<()> {
         match &self.issuer {
             Some(own) if !is_same_issuer(own, issuer) => Err(AuthError::untrusted(format!(
                 "client {:?} is registered at {own:?}, but the MCP server names the authorization server {issuer:?}; if that is \
@@ -220,7 +220,7 @@ impl Client {
     }
 
     /// The stored form of the client. A private key is not stored: a client with one is configured again each time.
-    pub(super) fn to_stored(&self) -> StoredClient {
+    pub(crate) fn to_stored(&self) -> StoredClient {
         let (method, secret) = match &self.authentication {
             ClientAuthentication::None | ClientAuthentication::PrivateKeyJwt(_) => (None, None),
             ClientAuthentication::Secret(it) => (Some("secret"), Some(it)),
@@ -237,7 +237,7 @@ impl Client {
         }
     }
 
-    pub(super) fn from_stored(stored: StoredClient) -> Result<Self> {
+    pub(crate) fn from_stored(stored: StoredClient) -> Result<Self> {
         let secret = stored.secret.map(Secret::new);
         let authentication = match (stored.method.as_deref(), secret) {
             (None, _) => ClientAuthentication::None,
@@ -262,7 +262,7 @@ impl Client {
 
 /// The stored form of a client.
 #[derive(Serialize, Deserialize)]
-pub(super) struct StoredClient {
+pub(crate) struct StoredClient {
     id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     method: Option<String>,
@@ -276,7 +276,7 @@ pub(super) struct StoredClient {
     expires_at: Option<u64>,
 }
 
-pub(super) fn check_document_url(url: &str) -> Result<()> {
+pub(crate) fn check_document_url(url: &str) -> Result<()> {
     if is_https_with_path(url) {
         return Ok(());
     }

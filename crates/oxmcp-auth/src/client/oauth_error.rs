@@ -30,10 +30,10 @@ const SECRET_PARAMETERS: [&str; 8] = [
 /// The secrets of a request, in the forms in which its receiver may quote them: plain, and encoded as in the form or the
 /// header. The longest come first, since one may be part of another.
 #[derive(Debug, Default)]
-pub(super) struct SentSecrets(Vec<Secret>);
+pub(crate) struct SentSecrets(Vec<Secret>);
 
 impl SentSecrets {
-    pub(super) fn of(client: Option<&Client>, form: &Form, headers: &HeaderMap) -> Self {
+    pub(crate) fn of(client: Option<&Client>, form: &Form, headers: &HeaderMap) -> Self {
         let in_form = form
             .iter()
             .filter(|(name, _)| SECRET_PARAMETERS.contains(name))
@@ -67,7 +67,7 @@ struct ErrorBody {
 }
 
 /// The error code of a response, if it has one.
-pub(super) fn code(response: &Response) -> Option<String> {
+pub(crate) fn code(response: &Response) -> Option<String> {
     read(response).code
 }
 
@@ -104,7 +104,7 @@ fn read(response: &Response) -> ErrorBody {
 }
 
 /// The error of a response, whose message names the request and the response, and none of the secrets of the request.
-pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthError {
+pub(crate) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthError {
     let status = response.status();
     let body = read(response);
     let code = body.code.map(|code| shown(&sent.cut_from(&code)));
@@ -130,7 +130,7 @@ pub(super) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthEr
 }
 
 /// A peer's text for messages: shortened, and without control characters.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars()
         .take(MAX_SHOWN)
         .map(|c| if c.is_control() { ' ' } else { c })

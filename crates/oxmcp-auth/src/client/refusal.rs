@@ -86,7 +86,7 @@ impl Refusal {
 }
 
 /// The nonce in a response, for the next proof.
-pub(super) fn nonce(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn nonce(headers: &HeaderMap) -> Option<String> {
     let nonce = headers.get("dpop-nonce")?.to_str().ok()?;
     let is_nonce = (1..=MAX_NONCE).contains(&nonce.len())
         && nonce

@@ -143,7 +143,7 @@ impl ClientMetadata {
 }
 
 /// Checks a redirect URI. Returns whether it is that of a native application.
-pub(super) fn is_native_redirect(redirect: &str) -> Result<bool> {
+pub(crate) fn is_native_redirect(redirect: &str) -> Result<bool> {
     let refused = |why: &str| {
         Err(AuthError::configuration(format!(
             "invalid redirect URI {redirect:?}: {why}"

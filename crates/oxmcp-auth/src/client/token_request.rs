@@ -384,7 +384,7 @@ impl Post {
 }
 
 /// A request that posts a form.
-pub(super) fn post_form(endpoint: &str, form: &Form, mut headers: HeaderMap) -> Result<Request> {
+pub(crate) fn post_form(endpoint: &str, form: &Form, mut headers: HeaderMap) -> Result<Request> {
     let mut body = form_urlencoded::Serializer::new(String::new());
     for (name, value) in form {
         body.append_pair(name, value.expose());

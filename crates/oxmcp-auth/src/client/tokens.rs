@@ -45,21 +45,21 @@ pub struct Tokens {
 
 /// The response of a token endpoint ([RFC 6749, section 5.1](https://www.rfc-editor.org/rfc/rfc6749#section-5.1)).
 #[derive(Deserialize)]
-pub(super) struct TokenAnswer {
-    pub(super) access_token: String,
-    pub(super) token_type: String,
+pub(crate) struct TokenAnswer {
+    pub(crate) access_token: String,
+    pub(crate) token_type: String,
     #[serde(default, deserialize_with = "seconds")]
-    pub(super) expires_in: Option<u64>,
+    pub(crate) expires_in: Option<u64>,
     #[serde(default)]
-    pub(super) refresh_token: Option<String>,
+    pub(crate) refresh_token: Option<String>,
     #[serde(default)]
-    pub(super) scope: Option<String>,
+    pub(crate) scope: Option<String>,
     #[serde(default)]
-    pub(super) issued_token_type: Option<String>,
+    pub(crate) issued_token_type: Option<String>,
 }
 
 impl TokenAnswer {
-    pub(super) fn read(
+    pub(crate) fn read(
         body: &[u8],
         endpoint: &str,
         tolerated: &mut Vec<Tolerated>,
@@ -78,7 +78,7 @@ impl TokenAnswer {
 }
 
 impl Tokens {
-    pub(super) fn of(
+    pub(crate) fn of(
         answer: TokenAnswer,
         requested: &ScopeSet,
         asked_at: UnixTime,
@@ -159,19 +159,19 @@ impl Tokens {
 }
 
 /// A header value that `Debug` does not show.
-pub(super) fn sensitive(value: &str) -> Result<HeaderValue> {
+pub(crate) fn sensitive(value: &str) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| AuthError::malformed("token is not valid in a header"))?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-pub(super) fn is_token(text: &str) -> bool {
+pub(crate) fn is_token(text: &str) -> bool {
     (1..=MAX_TOKEN).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_graphic())
 }
 
 /// A number of seconds, which some servers write as a string or with a fraction. Any other value counts as absent.
-pub(super) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     Ok(match serde_json::Value::deserialize(from)? {
         serde_json::Value::Number(number) => number
             .as_u64()

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The `typ` of proofs.
-pub(super) const PROOF_TYPE: &str = "dpop+jwt";
+pub(crate) const PROOF_TYPE: &str = "dpop+jwt";
 
 /// The key with which a client makes proofs. Tokens that were requested with it are bound to it, and useless without it.
 ///
@@ -156,7 +156,7 @@ impl ProofKey {
 }
 
 /// The hash by which a proof names an access token.
-pub(super) fn token_hash(token: &str) -> String {
+pub(crate) fn token_hash(token: &str) -> String {
     let hash = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
     base64url::encode(hash)
 }

@@ -33,7 +33,7 @@ pub struct Jwk {
 
 /// The parts of a public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Material {
+pub(crate) enum Material {
     /// Modulus and exponent, big-endian without leading zeros.
     Rsa {
         n: Vec<u8>,
@@ -50,7 +50,7 @@ pub(super) enum Material {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Curve {
+pub(crate) enum Curve {
     P256,
     P384,
 }
@@ -75,7 +75,7 @@ impl Curve {
 /// The members of a key that are read. A duplicate is a parse error. The private member `d` is read so that a private key that
 /// was published by mistake is refused.
 #[derive(Deserialize)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
     kty: String,
     #[serde(rename = "use")]
     usage: Option<String>,
@@ -124,7 +124,7 @@ impl Jwk {
         Self::from_wire(wire)
     }
 
-    pub(super) fn from_wire(wire: Wire) -> Result<Self> {
+    pub(crate) fn from_wire(wire: Wire) -> Result<Self> {
         if wire.d.is_some() {
             return Err(AuthError::malformed(
                 "key contains its private part (`d`); replace the key, and publish only the public part",
@@ -154,7 +154,7 @@ impl Jwk {
         })
     }
 
-    pub(super) fn new(material: Material, algorithm: Algorithm) -> Self {
+    pub(crate) fn new(material: Material, algorithm: Algorithm) -> Self {
         Self {
             material,
             key_id: None,
@@ -162,11 +162,11 @@ impl Jwk {
         }
     }
 
-    pub(super) fn set_key_id(&mut self, key_id: String) {
+    pub(crate) fn set_key_id(&mut self, key_id: String) {
         self.key_id = Some(key_id);
     }
 
-    pub(super) fn set_algorithm(&mut self, algorithm: Algorithm) {
+    pub(crate) fn set_algorithm(&mut self, algorithm: Algorithm) {
         self.algorithm = Some(algorithm);
     }
 
@@ -191,7 +191,7 @@ impl Jwk {
     }
 
     /// Whether a signature by this algorithm can be from this key.
-    pub(super) fn takes(&self, algorithm: Algorithm) -> bool {
+    pub(crate) fn takes(&self, algorithm: Algorithm) -> bool {
         self.algorithm.is_none_or(|it| it == algorithm) && self.material.takes(algorithm)
     }
 
@@ -273,7 +273,7 @@ impl Material {
     }
 
     /// An RSA key. Leading zeros, which some issuers write, are dropped.
-    pub(super) fn rsa(n: &[u8], e: &[u8]) -> Result<Self> {
+    pub(crate) fn rsa(n: &[u8], e: &[u8]) -> Result<Self> {
         let trimmed = |bytes: &[u8]| {
             let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
             bytes.iter().skip(zeros).copied().collect::<Vec<_>>()

@@ -14,11 +14,11 @@ pub struct Credentials {
     header: HeaderValue,
     /// The position of the token in the header.
     token: Range<usize>,
-    pub(super) scheme: Scheme,
+    pub(crate) scheme: Scheme,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(crate) enum Scheme {
     Bearer,
     Dpop,
 }
@@ -89,7 +89,7 @@ impl Credentials {
     }
 
     /// The bytes of the token in the header.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         let bytes = self.header.as_bytes();
         bytes.get(self.token.clone()).unwrap_or_default()
     }

@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 64 * 1024;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Introspection {
-    pub(super) issuer: String,
+    pub(crate) issuer: String,
     endpoint: String,
     /// The `Authorization` header of the requests, or the reason why it cannot be sent.
     authorization: Option<Result<HeaderValue>>,
@@ -99,7 +99,7 @@ impl Introspection {
     }
 
     /// The introspection request for a token.
-    pub(super) fn request(&self, token: &Secret) -> Result<Request> {
+    pub(crate) fn request(&self, token: &Secret) -> Result<Request> {
         let body = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("token", token.expose())
             .append_pair("token_type_hint", "access_token")
@@ -124,7 +124,7 @@ impl Introspection {
     }
 
     /// Reads an introspection response. Returns the token, and the time until which the result may be cached.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         response: &Response,
         audiences: &[String],

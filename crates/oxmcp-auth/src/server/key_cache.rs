@@ -33,7 +33,7 @@ const LOST: u64 = 30;
 
 /// The source of an issuer's keys.
 #[derive(Clone, Debug)]
-pub(super) enum KeySource {
+pub(crate) enum KeySource {
     /// A fixed key set.
     Fixed(Arc<Jwks>),
     /// The key set at this URL.
@@ -44,7 +44,7 @@ pub(super) enum KeySource {
 
 /// The keys of one issuer.
 #[derive(Debug)]
-pub(super) struct KeyCache {
+pub(crate) struct KeyCache {
     issuer: String,
     source: KeySource,
     /// The URL of the keys in the issuer's metadata, once it was read.
@@ -67,7 +67,7 @@ struct Kept {
 }
 
 /// The result of the attempt to begin a fetch.
-pub(super) enum Refresh {
+pub(crate) enum Refresh {
     /// Send this request, and pass the outcome to [`KeyCache::fetched`].
     Fetch {
         request: Box<Request>,
@@ -81,7 +81,7 @@ pub(super) enum Refresh {
 }
 
 impl KeyCache {
-    pub(super) fn new(issuer: String, source: KeySource) -> Self {
+    pub(crate) fn new(issuer: String, source: KeySource) -> Self {
         Self {
             issuer,
             source,
@@ -96,7 +96,7 @@ impl KeyCache {
     }
 
     /// The keys that can be used, and whether they are fresh.
-    pub(super) fn keys(&self, now: UnixTime) -> Option<(&Arc<Jwks>, bool)> {
+    pub(crate) fn keys(&self, now: UnixTime) -> Option<(&Arc<Jwks>, bool)> {
         if let KeySource::Fixed(keys) = &self.source {
             return Some((keys, true));
         }
@@ -107,7 +107,7 @@ impl KeyCache {
 
     /// Whether tokens with this `iss` may be the issuer's. Until the metadata is read, the slash after the host is optional;
     /// afterwards, or without metadata, the match is exact.
-    pub(super) fn is_issuer(&self, name: &str) -> bool {
+    pub(crate) fn is_issuer(&self, name: &str) -> bool {
         match (&self.source, &self.spelled) {
             (KeySource::Discovery, Some(spelled)) => spelled == name,
             (KeySource::Discovery, None) => is_same_issuer(&self.issuer, name),
@@ -116,13 +116,13 @@ impl KeyCache {
     }
 
     /// Whether these are the keys that are in use.
-    pub(super) fn are_current(&self, keys: &Arc<Jwks>, now: UnixTime) -> bool {
+    pub(crate) fn are_current(&self, keys: &Arc<Jwks>, now: UnixTime) -> bool {
         let current = self.keys(now).map(|(current, _)| current);
         current.is_some_and(|current| Arc::ptr_eq(current, keys))
     }
 
     /// The error that says why there are no keys.
-    pub(super) fn error(&self) -> AuthError {
+    pub(crate) fn error(&self) -> AuthError {
         let why = self
             .error
             .as_ref()
@@ -131,7 +131,7 @@ impl KeyCache {
     }
 
     /// The error that says why newer keys could not be fetched, if the last attempt failed.
-    pub(super) fn failure(&self) -> Option<AuthError> {
+    pub(crate) fn failure(&self) -> Option<AuthError> {
         let error = self.error.as_ref()?;
         let why = error.message();
         let text = format!(
@@ -142,7 +142,7 @@ impl KeyCache {
     }
 
     /// Begins to fetch the keys, unless a fetch is in flight or was made just now.
-    pub(super) fn refresh(&mut self, now: UnixTime) -> Refresh {
+    pub(crate) fn refresh(&mut self, now: UnixTime) -> Refresh {
         if matches!(self.source, KeySource::Fixed(_)) {
             return Refresh::TooEarly;
         }
@@ -187,7 +187,7 @@ impl KeyCache {
 
     /// Receives the outcome of the last fetch. Another one may be needed at once, since metadata only names the URL of the keys.
     /// Returns the tolerated deviations of metadata.
-    pub(super) fn fetched(
+    pub(crate) fn fetched(
         &mut self,
         outcome: Result<Response, AuthError>,
         now: UnixTime,

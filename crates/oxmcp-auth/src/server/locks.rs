@@ -4,28 +4,28 @@ use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard
 
 /// A mutex that can be locked after a panic, too.
 #[derive(Debug, Default)]
-pub(super) struct Mutex<T>(sync::Mutex<T>);
+pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A reader-writer lock that can be locked after a panic, too.
 #[derive(Debug, Default)]
-pub(super) struct RwLock<T>(sync::RwLock<T>);
+pub(crate) struct RwLock<T>(sync::RwLock<T>);
 
 impl<T> RwLock<T> {
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self(sync::RwLock::new(value))
     }
 
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, T> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, T> {
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

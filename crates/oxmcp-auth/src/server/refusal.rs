@@ -11,10 +11,10 @@ use crate::{
 
 /// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal(pub(super) Reason);
+pub struct Refusal(pub(crate) Reason);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum Reason {
     Missing,
     Malformed(AuthError),
     Invalid(AuthError),
@@ -63,14 +63,14 @@ impl Refusal {
         Self(Reason::Unavailable(error))
     }
 
-    pub(super) fn malformed(sentence: &str) -> Self {
+    pub(crate) fn malformed(sentence: &str) -> Self {
         Self(Reason::Malformed(AuthError::new(
             AuthErrorKind::Malformed,
             sentence,
         )))
     }
 
-    pub(super) fn is_unavailable(&self) -> bool {
+    pub(crate) fn is_unavailable(&self) -> bool {
         matches!(self.0, Reason::Unavailable(_))
     }
 

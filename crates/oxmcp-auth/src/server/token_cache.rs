@@ -21,17 +21,17 @@ const REFUSED_FOR: u64 = 1;
 
 /// The hash by which a token is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct WholeHash([u8; 32]);
+pub(crate) struct WholeHash([u8; 32]);
 
 impl WholeHash {
-    pub(super) fn of(token: &[u8]) -> Self {
+    pub(crate) fn of(token: &[u8]) -> Self {
         Self(hash(token))
     }
 }
 
 /// The hashes of a token. The token itself is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct TokenHash {
+pub(crate) struct TokenHash {
     whole: WholeHash,
     /// The hash without the signature, if the token is a JSON Web Token: from an ECDSA signature anyone can derive another
     /// one that is valid, too.
@@ -39,7 +39,7 @@ pub(super) struct TokenHash {
 }
 
 impl TokenHash {
-    pub(super) fn of(token: &str) -> Self {
+    pub(crate) fn of(token: &str) -> Self {
         let unsigned = token.strip_suffix(signature(token)).unwrap_or(token);
         Self {
             whole: WholeHash::of(token.as_bytes()),
@@ -71,7 +71,7 @@ fn signature(token: &str) -> &str {
 
 /// The results for verified tokens. New entries evict the oldest.
 #[derive(Debug)]
-pub(super) struct TokenCache {
+pub(crate) struct TokenCache {
     /// The valid tokens, none of which is revoked.
     valid: BoundedMap<WholeHash, Valid>,
     refused: BoundedMap<WholeHash, (Refusal, UnixTime)>,
@@ -91,13 +91,13 @@ struct Valid {
 
 impl TokenCache {
     /// A token that was found valid, until that result expires. Most requests need only this lookup.
-    pub(super) fn valid(&self, hash: &WholeHash, now: UnixTime) -> Option<&Arc<VerifiedToken>> {
+    pub(crate) fn valid(&self, hash: &WholeHash, now: UnixTime) -> Option<&Arc<VerifiedToken>> {
         let valid = self.valid.get(hash).filter(|valid| now < valid.until);
         valid.map(|valid| &valid.token)
     }
 
     /// The cached result for a token, until it expires.
-    pub(super) fn get(
+    pub(crate) fn get(
         &self,
         hash: &TokenHash,
         now: UnixTime,
@@ -113,12 +113,12 @@ impl TokenCache {
     }
 
     /// Whether a token was valid when it was last verified, even if that was long ago.
-    pub(super) fn was_valid(&self, hash: &TokenHash) -> bool {
+    pub(crate) fn was_valid(&self, hash: &TokenHash) -> bool {
         self.valid.contains(&hash.whole)
     }
 
     /// The refusal of a token that was revoked.
-    pub(super) fn revocation(&self, hash: &TokenHash) -> Option<Refusal> {
+    pub(crate) fn revocation(&self, hash: &TokenHash) -> Option<Refusal> {
         self.is_revoked(hash)
             .then(|| Refusal::invalid(AuthError::invalid_token("token was revoked")))
     }
@@ -128,7 +128,7 @@ impl TokenCache {
     }
 
     /// Keeps a valid token until the time `until`, unless it was revoked.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         hash: TokenHash,
         token: Arc<VerifiedToken>,
@@ -150,7 +150,7 @@ impl TokenCache {
 
     /// Keeps a refusal for a second. A token that was valid stays known as such if the refusal only says that tokens cannot be
     /// verified right now.
-    pub(super) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
+    pub(crate) fn refuse(&mut self, hash: TokenHash, refusal: Refusal, now: UnixTime) {
         if !refusal.is_unavailable() {
             self.valid.remove(&hash.whole);
         }
@@ -160,7 +160,7 @@ impl TokenCache {
 
     /// Refuses a token from now on, until the time `until`. If too many tokens are revoked, the one that expires first is
     /// evicted.
-    pub(super) fn revoke(&mut self, hash: TokenHash, until: UnixTime, now: UnixTime) {
+    pub(crate) fn revoke(&mut self, hash: TokenHash, until: UnixTime, now: UnixTime) {
         self.valid.retain(|it| it.unsigned != hash.unsigned);
         if self.revoked.len() >= MAX_REVOKED {
             self.revoked.retain(|_, until| *until > now);
@@ -175,7 +175,7 @@ impl TokenCache {
     }
 
     /// Drops the tokens of an issuer that were signed by a key that the issuer no longer has.
-    pub(super) fn retain_keys(&mut self, issuer: &str, has: impl Fn(&str) -> bool) {
+    pub(crate) fn retain_keys(&mut self, issuer: &str, has: impl Fn(&str) -> bool) {
         self.valid.retain(|valid| {
             let is_of_it = valid.token.issuer == issuer;
             !is_of_it || valid.key.as_deref().is_none_or(&has)

@@ -23,9 +23,9 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct TrustedIssuer {
-    pub(super) issuer: String,
-    pub(super) source: KeySource,
-    pub(super) audiences: Vec<String>,
+    pub(crate) issuer: String,
+    pub(crate) source: KeySource,
+    pub(crate) audiences: Vec<String>,
     algorithms: Vec<Algorithm>,
     access_tokens_only: bool,
 }
@@ -87,7 +87,7 @@ impl TrustedIssuer {
     }
 
     /// Checks everything that needs no key.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         token: &Jws,
         claims: &Claims,
@@ -110,7 +110,7 @@ impl TrustedIssuer {
     }
 
     /// The token with these claims, whose signature was checked, and the time until which it is valid.
-    pub(super) fn accept(&self, claims: Claims, clock_skew: u64) -> (VerifiedToken, UnixTime) {
+    pub(crate) fn accept(&self, claims: Claims, clock_skew: u64) -> (VerifiedToken, UnixTime) {
         let expires = claims.known().exp.unwrap_or_default();
         let token = VerifiedToken::from_claims(&self.issuer, claims);
         (token, expires.plus(clock_skew))

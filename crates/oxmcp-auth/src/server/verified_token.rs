@@ -78,7 +78,7 @@ impl VerifiedToken {
     }
 
     /// The token that the claims of a JSON Web Token or of an introspection response describe.
-    pub(super) fn from_claims(issuer: &str, claims: Claims) -> Self {
+    pub(crate) fn from_claims(issuer: &str, claims: Claims) -> Self {
         let known = claims.known();
         let client = [&known.client_id, &known.azp, &known.cid, &known.appid];
         let client_id = client.into_iter().flatten().next().cloned();

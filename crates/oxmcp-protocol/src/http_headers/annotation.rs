@@ -10,7 +10,7 @@ use oxmcp_json::{Text, pointer_token};
 const ANNOTATION: &str = "x-mcp-header";
 
 /// The error for a tool whose annotations take more memory than allowed.
-pub(super) const TOO_MUCH: &str = "its mirrored headers exceed `ClientLimits::max_mirrored_bytes`";
+pub(crate) const TOO_MUCH: &str = "its mirrored headers exceed `ClientLimits::max_mirrored_bytes`";
 /// The maximum number of characters of a pointer in an error message.
 const MAX_POINTER: usize = 200;
 
@@ -42,15 +42,15 @@ const NAMED: &[&str] = &[
 
 /// A property whose schema has an `x-mcp-header` annotation.
 #[derive(Debug)]
-pub(super) struct Annotation {
+pub(crate) struct Annotation {
     /// The path of property names from the arguments to the property.
-    pub(super) path: Box<[Box<str>]>,
+    pub(crate) path: Box<[Box<str>]>,
     /// The name of its header, without the prefix `Mcp-Param-`.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// The memory that an annotation takes, in bytes: the struct and the names of its path.
-pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
+pub(crate) fn size(path: &[Box<str>], name: &str) -> usize {
     let way = path
         .iter()
         .map(|name| name.len() + size_of::<Box<str>>())
@@ -63,7 +63,7 @@ pub(super) fn size(path: &[Box<str>], name: &str) -> usize {
 /// # Errors
 /// The reason why an annotation is not allowed, with a pointer to its schema; or the annotations take more than
 /// `max_bytes`.
-pub(super) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>, String> {
+pub(crate) fn find(schema: Text<'_>, max_bytes: usize) -> Result<Vec<Annotation>, String> {
     let text = schema.get();
     // Few schemas have annotations; a keyword with escapes could be one, too.
     if !text.contains(ANNOTATION) && !text.contains('\\') {

@@ -14,6 +14,6 @@ pub const MCP_SESSION_ID: &str = "mcp-session-id";
 pub const LAST_EVENT_ID: &str = "last-event-id";
 
 /// The prefix of an encoded value.
-pub(super) const OPEN: &str = "=?base64?";
+pub(crate) const OPEN: &str = "=?base64?";
 /// The suffix of an encoded value.
-pub(super) const CLOSE: &str = "?=";
+pub(crate) const CLOSE: &str = "?=";

@@ -14,14 +14,14 @@ use crate::http_headers::{
 
 /// The arguments of a tool that headers mirror, and the names of these headers. It is computed once per tool.
 #[derive(Clone, Debug, Default)]
-pub struct ParamHeaders(pub(super) Box<[Param]>);
+pub struct ParamHeaders(pub(crate) Box<[Param]>);
 
 #[derive(Clone, Debug)]
-pub(super) struct Param {
+pub(crate) struct Param {
     /// The path of property names to the argument.
     path: Box<[Box<str>]>,
     /// The name of the header, in lower case.
-    pub(super) header: Box<str>,
+    pub(crate) header: Box<str>,
 }
 
 /// An error: the headers and the body of a request differ.
@@ -75,7 +75,7 @@ impl ParamHeaders {
 
 impl Param {
     /// The argument that the header repeats.
-    pub(super) fn of<'a>(&self, arguments: Text<'a>) -> Result<Scalar<'a>, Mismatch> {
+    pub(crate) fn of<'a>(&self, arguments: Text<'a>) -> Result<Scalar<'a>, Mismatch> {
         let mut value = arguments;
         for name in &self.path {
             let mut members = value.members().filter(|(key, _)| key.is_str(name));
@@ -95,7 +95,7 @@ impl Param {
         }
     }
 
-    pub(super) fn mismatch(&self, what: &str) -> Mismatch {
+    pub(crate) fn mismatch(&self, what: &str) -> Mismatch {
         let path = self.path.join("/");
         Mismatch(format!("Header mismatch: argument /{path}: {what}"))
     }

@@ -83,7 +83,7 @@ const MAX_SAFE: i64 = EXACT - 1;
 
 /// An argument, as a header can mirror it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Scalar<'a> {
+pub(crate) enum Scalar<'a> {
     /// The argument is absent or null.
     Absent,
     String(Cow<'a, str>),
@@ -97,7 +97,7 @@ pub(super) enum Scalar<'a> {
 }
 
 impl<'a> Scalar<'a> {
-    pub(super) fn of(value: Text<'a>) -> Self {
+    pub(crate) fn of(value: Text<'a>) -> Self {
         let text = value.get();
         match text.as_bytes().first() {
             Some(b'"') => value.as_str().map_or(Self::Other, Self::String),
@@ -114,7 +114,7 @@ impl<'a> Scalar<'a> {
 }
 
 /// Parses an integer that every JSON reader represents exactly.
-pub(super) fn integer(text: &str) -> Option<i64> {
+pub(crate) fn integer(text: &str) -> Option<i64> {
     match Decimal::read(text)?.integer()? {
         Integer::Safe(number) => Some(number),
         Integer::Unsafe => None,

@@ -57,7 +57,7 @@ const SPELLINGS: &[(&str, &str)] = &[
 
 /// A deserializer of one value. See the [module](super).
 #[derive(Clone, Copy)]
-pub(super) struct Lenient<'s, 'de> {
+pub(crate) struct Lenient<'s, 'de> {
     state: &'s State,
     text: Text<'de>,
     /// Whether the value stands for a member that is absent.
@@ -65,7 +65,7 @@ pub(super) struct Lenient<'s, 'de> {
 }
 
 impl<'s, 'de> Lenient<'s, 'de> {
-    pub(super) fn new(state: &'s State, text: Text<'de>) -> Self {
+    pub(crate) fn new(state: &'s State, text: Text<'de>) -> Self {
         Self {
             state,
             text,

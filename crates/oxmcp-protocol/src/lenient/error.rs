@@ -6,25 +6,25 @@ use serde::de;
 
 /// A step from a value to one of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Member(Box<str>),
     Item(usize),
 }
 
 /// The reason why a value cannot be read.
 #[derive(Debug)]
-pub(super) struct Error {
+pub(crate) struct Error {
     message: String,
     /// The place of the value. `None` until the error has left the value.
-    pub(super) place: Option<Vec<Step>>,
+    pub(crate) place: Option<Vec<Step>>,
     /// Whether the value is a tagged union, which can be read as an unknown variant.
-    pub(super) is_tagged: bool,
+    pub(crate) is_tagged: bool,
     /// Whether no repair is allowed.
-    pub(super) is_final: bool,
+    pub(crate) is_final: bool,
 }
 
 impl Error {
-    pub(super) fn new(message: impl fmt::Display) -> Self {
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
         Self {
             message: message.to_string(),
             place: None,
@@ -34,7 +34,7 @@ impl Error {
     }
 
     /// The error for a duplicate name in an object. It is never tolerated, since two readers could use different values.
-    pub(super) fn twice(name: &str) -> Self {
+    pub(crate) fn twice(name: &str) -> Self {
         Self {
             is_final: true,
             ..Self::new(format_args!("duplicate key `{name}`"))
@@ -72,7 +72,7 @@ impl From<serde_json::Error> for Error {
 }
 
 /// A place as a JSON pointer.
-pub(super) fn pointer(place: &[Step]) -> String {
+pub(crate) fn pointer(place: &[Step]) -> String {
     let mut pointer = String::new();
     for step in place {
         pointer.push('/');

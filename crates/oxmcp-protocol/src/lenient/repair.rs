@@ -35,7 +35,7 @@ pub fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
 }
 
 /// Base64 in the standard alphabet and with padding, from what peers write.
-pub(super) fn standard_base64(text: &str) -> String {
+pub(crate) fn standard_base64(text: &str) -> String {
     let data = match text.split_once(";base64,") {
         Some((prefix, data)) if prefix.trim_start().starts_with("data:") => data,
         _ => text,

@@ -26,19 +26,19 @@ enum Repair {
 }
 
 /// The state of the reading of one message.
-pub(super) struct State {
+pub(crate) struct State {
     place: RefCell<Vec<Step>>,
     /// The repairs, each with its place and the reason for it.
     repairs: RefCell<Vec<(Vec<Step>, Repair, String)>>,
-    pub(super) tolerated: RefCell<Vec<Tolerated>>,
+    pub(crate) tolerated: RefCell<Vec<Tolerated>>,
     /// The number of bytes that repeated attempts may still read.
     budget: Cell<usize>,
     /// Whether an error was found that no repair may hide.
-    pub(super) is_final: Cell<bool>,
+    pub(crate) is_final: Cell<bool>,
 }
 
 impl State {
-    pub(super) fn new(length: usize) -> Self {
+    pub(crate) fn new(length: usize) -> Self {
         Self {
             place: RefCell::default(),
             repairs: RefCell::default(),
@@ -49,12 +49,12 @@ impl State {
     }
 
     /// Notes a deviation at the current place, once.
-    pub(super) fn tolerate(&self, leniency: Leniency) {
+    pub(crate) fn tolerate(&self, leniency: Leniency) {
         let place = pointer(&self.place.borrow());
         self.note(leniency, place);
     }
 
-    pub(super) fn note(&self, leniency: Leniency, place: String) {
+    pub(crate) fn note(&self, leniency: Leniency, place: String) {
         self.report(Tolerated::new(leniency, place));
     }
 
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Runs `read` at a part of the current value, and gives an error from it its place.
-    pub(super) fn at<T>(
+    pub(crate) fn at<T>(
         &self,
         step: Step,
         read: impl FnOnce() -> Result<T, Error>,
@@ -96,7 +96,7 @@ impl State {
     }
 
     /// Gives an error its place, unless it comes from a part of the current value.
-    pub(super) fn placed(&self, mut error: Error) -> Error {
+    pub(crate) fn placed(&self, mut error: Error) -> Error {
         if error.place.is_none() {
             error.place = Some(self.place.borrow().clone());
         }
@@ -104,7 +104,7 @@ impl State {
     }
 
     /// Whether the part is left out by an earlier attempt.
-    pub(super) fn leaves_out(&self, step: &Step) -> bool {
+    pub(crate) fn leaves_out(&self, step: &Step) -> bool {
         let repairs = self.repairs.borrow();
         let place = self.place.borrow();
         repairs.iter().any(|(at, repair, _)| {
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// Whether the current value is read as an unknown variant of its union.
-    pub(super) fn is_unknown(&self) -> bool {
+    pub(crate) fn is_unknown(&self) -> bool {
         let repairs = self.repairs.borrow();
         let place = self.place.borrow();
         repairs
@@ -126,8 +126,8 @@ impl State {
 }
 
 /// The attempts at an entry of a list, or at the message as a whole.
-pub(super) struct Attempts<'s, 'de> {
-    pub(super) state: &'s State,
+pub(crate) struct Attempts<'s, 'de> {
+    pub(crate) state: &'s State,
     text: Text<'de>,
     made: usize,
     is_over: bool,
@@ -136,7 +136,7 @@ pub(super) struct Attempts<'s, 'de> {
 }
 
 impl<'s, 'de> Attempts<'s, 'de> {
-    pub(super) fn new(state: &'s State, text: Text<'de>) -> Self {
+    pub(crate) fn new(state: &'s State, text: Text<'de>) -> Self {
         Self {
             state,
             text,
@@ -147,7 +147,7 @@ impl<'s, 'de> Attempts<'s, 'de> {
     }
 
     /// The text for the next attempt, if there may be one.
-    pub(super) fn next(&mut self) -> Option<Text<'de>> {
+    pub(crate) fn next(&mut self) -> Option<Text<'de>> {
         let cost = self.text.get().len();
         let budget = self.state.budget.get();
         if self.made > 0 {
@@ -165,7 +165,7 @@ impl<'s, 'de> Attempts<'s, 'de> {
     }
 
     /// Takes note of the failure of the last attempt: the next one is made with a repair, if there is one. Returns the reason.
-    pub(super) fn failed(&mut self, error: Error) -> String {
+    pub(crate) fn failed(&mut self, error: Error) -> String {
         let error = self.state.placed(error);
         let message = error.to_string();
         if error.is_final {
@@ -194,7 +194,7 @@ impl<'s, 'de> Attempts<'s, 'de> {
     }
 
     /// Ends the attempts with success: reports the repairs that were made.
-    pub(super) fn succeeded(&self) {
+    pub(crate) fn succeeded(&self) {
         let repairs = self.state.repairs.borrow();
         for (place, repair, reason) in repairs.iter().skip(self.outer) {
             let leniency = match (repair, place.last()) {
@@ -210,7 +210,7 @@ impl<'s, 'de> Attempts<'s, 'de> {
     }
 
     /// Ends the attempts without success: the entry is left out.
-    pub(super) fn give_up(&self, reason: &str) {
+    pub(crate) fn give_up(&self, reason: &str) {
         self.state.report(Tolerated {
             detail: reason.to_owned(),
             ..Tolerated::new(Leniency::EntryLeftOut, pointer(&self.state.place.borrow()))

@@ -9,21 +9,21 @@ const MOST_VARIABLES: usize = 32;
 
 /// The state of the check before an expression.
 #[derive(Debug, Default)]
-pub(super) struct Preceding {
-    pub(super) in_query: bool,
+pub(crate) struct Preceding {
+    pub(crate) in_query: bool,
     /// The last `{+x}`, if no `?` or `#` has ended it yet.
     open: Option<String>,
 }
 
 impl Preceding {
-    pub(super) fn literal(&mut self, literal: &str) {
+    pub(crate) fn literal(&mut self, literal: &str) {
         if literal.contains(['?', '#']) {
             self.open = None;
         }
         self.in_query |= literal.contains('?');
     }
 
-    pub(super) fn expression<'a>(
+    pub(crate) fn expression<'a>(
         &mut self,
         expression: &Expression,
         mut later: impl Iterator<Item = &'a Part>,
@@ -63,7 +63,7 @@ fn starts_fragment(part: &Part) -> bool {
 }
 
 /// Checks that no variable occurs twice, and that there are not too many.
-pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
+pub(crate) fn check_names(template: &UriTemplate) -> Result<(), String> {
     let mut seen = HashSet::new();
     for (name, _) in template.variables() {
         if !seen.insert(name) {
@@ -79,7 +79,7 @@ pub(super) fn check_names(template: &UriTemplate) -> Result<(), String> {
 }
 
 /// Checks that the values of an expression can be told apart.
-pub(super) fn check(expression: &Expression) -> Result<(), String> {
+pub(crate) fn check(expression: &Expression) -> Result<(), String> {
     let explodes = |variable: &Variable| variable.modifier == Modifier::Explode;
     match expression.operator {
         Operator::Reserved | Operator::Fragment | Operator::Label if expression.is_list() => {
@@ -100,7 +100,7 @@ pub(super) fn check(expression: &Expression) -> Result<(), String> {
 }
 
 /// Checks that an expression can be told apart from the part that follows directly.
-pub(super) fn check_next(expression: &Expression, next: Option<&Part>) -> Result<(), String> {
+pub(crate) fn check_next(expression: &Expression, next: Option<&Part>) -> Result<(), String> {
     let own = expression.operator;
     match next {
         Some(Part::Literal(literal)) => {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The maximum length of a URI in bytes; a longer URI does not match. Browsers and servers have similar limits.
-pub(super) const LONGEST_URI: usize = 8 << 10;
+pub(crate) const LONGEST_URI: usize = 8 << 10;
 
 /// A template that URIs are matched against, in time linear in their length.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Matcher {
 
 /// Matcher of the expansions of one expression.
 #[derive(Debug)]
-pub(super) struct ExpressionMatcher {
+pub(crate) struct ExpressionMatcher {
     operator: Operator,
     variables: Vec<(Arc<str>, Modifier)>,
     /// The characters that cannot be part of the expansion.
@@ -177,12 +177,12 @@ impl Set {
     }
 }
 
-pub(super) fn is_set(row: &[bool], at: usize) -> bool {
+pub(crate) fn is_set(row: &[bool], at: usize) -> bool {
     row.get(at).copied().unwrap_or_default()
 }
 
 impl ExpressionMatcher {
-    pub(super) fn new<'a>(
+    pub(crate) fn new<'a>(
         expression: &Expression,
         in_query: bool,
         mut later: Peekable<impl Iterator<Item = &'a Part> + Clone>,
@@ -222,7 +222,7 @@ impl ExpressionMatcher {
     }
 
     /// The positions at which the expansion can begin, given those at which the rest can.
-    pub(super) fn starts(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
+    pub(crate) fn starts(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
         let mut row = vec![false; uri.len() + 1];
         // Whether the run can continue from the next byte on until the rest matches.
         let mut continues = false;
@@ -242,7 +242,7 @@ impl ExpressionMatcher {
     }
 
     /// The end of the run that begins at `at`: the first position at which the rest matches.
-    pub(super) fn end(&self, uri: &[u8], at: usize, rest: &[bool]) -> Option<usize> {
+    pub(crate) fn end(&self, uri: &[u8], at: usize, rest: &[bool]) -> Option<usize> {
         let bytes = || uri.iter().copied().enumerate().skip(at + 1);
         let first_fit = || {
             let stop = bytes().find(|(at, byte)| is_set(rest, *at) || self.excluded.has(*byte));
@@ -262,7 +262,7 @@ impl ExpressionMatcher {
     }
 
     /// Extracts the values from the text of the run.
-    pub(super) fn read(&self, text: &str, captures: &mut Captures) -> Option<()> {
+    pub(crate) fn read(&self, text: &str, captures: &mut Captures) -> Option<()> {
         let values = match self.operator.first() {
             None => text,
             // An empty run means that there is no value.

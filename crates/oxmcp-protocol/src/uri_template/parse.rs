@@ -12,30 +12,30 @@ const LONGEST_PREFIX: usize = 9999;
 /// A URI template, of any level.
 #[derive(Debug)]
 pub struct UriTemplate {
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
 }
 
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Text that occurs in the URI unchanged, percent codes included.
     Literal(String),
     Expression(Expression),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Expression {
-    pub(super) operator: Operator,
-    pub(super) variables: Vec<Variable>,
+pub(crate) struct Expression {
+    pub(crate) operator: Operator,
+    pub(crate) variables: Vec<Variable>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Variable {
-    pub(super) name: String,
-    pub(super) modifier: Modifier,
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) modifier: Modifier,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Modifier {
+pub(crate) enum Modifier {
     Whole,
     /// The first characters of the value, up to this number.
     Prefix(usize),
@@ -45,7 +45,7 @@ pub(super) enum Modifier {
 
 /// The operator of an expression, given by its first character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Simple,
     Reserved,
     Fragment,
@@ -71,7 +71,7 @@ impl Operator {
     }
 
     /// The first character of an expansion that is not empty.
-    pub(super) fn first(self) -> Option<char> {
+    pub(crate) fn first(self) -> Option<char> {
         Some(match self {
             Self::Simple | Self::Reserved => return None,
             Self::Fragment => '#',
@@ -84,7 +84,7 @@ impl Operator {
     }
 
     /// The separator between the values.
-    pub(super) fn separator(self) -> char {
+    pub(crate) fn separator(self) -> char {
         match self {
             Self::Simple | Self::Reserved | Self::Fragment => ',',
             Self::Label => '.',
@@ -95,12 +95,12 @@ impl Operator {
     }
 
     /// Whether each value is preceded by its name.
-    pub(super) fn is_named(self) -> bool {
+    pub(crate) fn is_named(self) -> bool {
         matches!(self, Self::Parameter | Self::Query | Self::Continuation)
     }
 
     /// Whether values may contain reserved characters.
-    pub(super) fn keeps_reserved(self) -> bool {
+    pub(crate) fn keeps_reserved(self) -> bool {
         matches!(self, Self::Reserved | Self::Fragment)
     }
 }
@@ -162,7 +162,7 @@ impl UriTemplate {
 
 impl Expression {
     /// Whether the expression can have several values.
-    pub(super) fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         let variables = &self.variables;
         variables.len() > 1 || variables.iter().any(|it| it.modifier == Modifier::Explode)
     }

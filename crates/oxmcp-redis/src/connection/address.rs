@@ -17,19 +17,19 @@ const SILENCE: Duration = Duration::from_secs(5);
 const SENTINEL_PORT: u16 = 26379;
 
 /// The address of Redis.
-pub(super) struct Address {
+pub(crate) struct Address {
     /// The servers or sentinels, at least one.
-    pub(super) servers: Vec<ConnectionInfo>,
+    pub(crate) servers: Vec<ConnectionInfo>,
     /// The name of the primary, if the servers are sentinels.
-    pub(super) primary: Option<String>,
+    pub(crate) primary: Option<String>,
     /// The user and password of the sentinels.
-    pub(super) sentinel: RedisConnectionInfo,
+    pub(crate) sentinel: RedisConnectionInfo,
 }
 
 impl Address {
     /// Parses `redis://[user:password@]host[:port][,host[:port]…][/database]`, or
     /// `redis-sentinel://[user:password@]host[:port][,…]/name[/database][?sentinel_username=…&sentinel_password=…]`.
-    pub(super) fn parse(url: &str) -> Result<Self> {
+    pub(crate) fn parse(url: &str) -> Result<Self> {
         let Some((scheme, rest)) = url.split_once("://") else {
             return Err(failure::of_url(None));
         };
@@ -65,7 +65,7 @@ impl Address {
     }
 
     /// The hosts and ports, which messages may show.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let servers = self.servers.iter().map(|it| it.addr().to_string());
         servers.collect::<Vec<_>>().join(",")
     }
@@ -123,7 +123,7 @@ fn configured(info: ConnectionInfo) -> ConnectionInfo {
 }
 
 /// The TCP settings of all connections.
-pub(super) fn tcp() -> TcpSettings {
+pub(crate) fn tcp() -> TcpSettings {
     let keepalive = TcpKeepalive::new()
         .with_time(SILENCE)
         .with_interval(SILENCE);

@@ -16,21 +16,21 @@ use super::{
 };
 
 /// The nodes in the address, by which the others are found.
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     named: Vec<ConnectionInfo>,
     /// The node to which keys have moved last, and a connection to it.
     moving_to: Mutex<Option<(String, ConnectionManager)>>,
 }
 
 impl Nodes {
-    pub(super) fn new(named: Vec<ConnectionInfo>) -> Self {
+    pub(crate) fn new(named: Vec<ConnectionInfo>) -> Self {
         Self {
             named,
             moving_to: Mutex::default(),
         }
     }
 
-    pub(super) async fn connect(&self) -> RedisResult<ClusterConnection> {
+    pub(crate) async fn connect(&self) -> RedisResult<ClusterConnection> {
         let client = ClusterClient::builder(self.named.clone())
             .use_protocol(redis::ProtocolVersion::RESP3)
             .tcp_settings(address::tcp())
@@ -43,7 +43,7 @@ impl Nodes {
     }
 
     /// Clients of all nodes that are known to work: a message that is published at one node reaches all of them.
-    pub(super) async fn clients(&self, connection: &mut ClusterConnection) -> Vec<Client> {
+    pub(crate) async fn clients(&self, connection: &mut ClusterConnection) -> Vec<Client> {
         let mut command = redis::cmd("CLUSTER");
         let found: RedisResult<String> = command.arg("NODES").query_async(connection).await;
         let found = found.unwrap_or_default();
@@ -77,7 +77,7 @@ impl Nodes {
 
     /// Runs a command at a node, `host:port`, to which the slot of its key is moving. Such a node may have no slots yet, so the
     /// connection for commands does not know it.
-    pub(super) async fn ask<T: FromRedisValue>(&self, node: &str, command: &Cmd) -> RedisResult<T> {
+    pub(crate) async fn ask<T: FromRedisValue>(&self, node: &str, command: &Cmd) -> RedisResult<T> {
         let mut connection = self.connection_to(node)?;
         let mut pipeline = redis::pipe();
         pipeline.cmd("ASKING").add_command(command.clone());

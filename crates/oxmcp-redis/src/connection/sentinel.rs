@@ -13,7 +13,7 @@ use super::address::{Address, tcp};
 use crate::failure;
 
 /// The sentinels, and the primary that they monitor.
-pub(super) struct Sentinels {
+pub(crate) struct Sentinels {
     sentinels: Mutex<Sentinel>,
     primary: String,
     /// The settings of connections to the primary.
@@ -23,7 +23,7 @@ pub(super) struct Sentinels {
 
 impl Sentinels {
     /// User, password and database of the address are those of the primary; the sentinels may have others.
-    pub(super) fn new(address: &Address, primary: &str) -> Result<Self> {
+    pub(crate) fn new(address: &Address, primary: &str) -> Result<Self> {
         let mut settings = SentinelNodeConnectionInfo::default().set_tcp_settings(tcp());
         if let Some(first) = address.servers.first() {
             settings = settings.set_redis_connection_info(first.redis_settings().clone());
@@ -47,17 +47,17 @@ impl Sentinels {
 
     /// Whether the caller must query the sentinels, since no other caller is doing so. Ends with
     /// [`end_asking`](Self::end_asking).
-    pub(super) fn begin_asking(&self) -> bool {
+    pub(crate) fn begin_asking(&self) -> bool {
         !self.is_asking.swap(true, Ordering::AcqRel)
     }
 
     /// Notes that the caller that queries the sentinels is done.
-    pub(super) fn end_asking(&self) {
+    pub(crate) fn end_asking(&self) {
         self.is_asking.store(false, Ordering::Release);
     }
 
     /// A client of the current primary, which confirms that it is the primary.
-    pub(super) async fn primary(&self) -> RedisResult<Client> {
+    pub(crate) async fn primary(&self) -> RedisResult<Client> {
         let mut sentinels = self.sentinels.lock().await;
         let settings = Some(&self.settings);
         sentinels.async_master_for(&self.primary, settings).await

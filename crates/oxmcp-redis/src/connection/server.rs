@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use crate::failure;
 
 /// The timeout of a whole operation. Calls wait for operations, and a store that hangs must not make calls hang.
-pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Connects to a server. Returns the connection, and the `INFO` of the server.
-pub(super) async fn connect(client: &Client, shown: &str) -> Result<(ConnectionManager, Info)> {
+pub(crate) async fn connect(client: &Client, shown: &str) -> Result<(ConnectionManager, Info)> {
     let connecting = ConnectionManager::new_with_config(client.clone(), config());
     let mut manager = match timeout(2 * PATIENCE, connecting).await {
         Ok(Ok(manager)) => manager,
@@ -32,7 +32,7 @@ pub(super) async fn connect(client: &Client, shown: &str) -> Result<(ConnectionM
 }
 
 /// The output of `INFO server`.
-pub(super) struct Info(String);
+pub(crate) struct Info(String);
 
 impl Info {
     fn value(&self, name: &str) -> Option<&str> {
@@ -50,13 +50,13 @@ impl Info {
         Ok(())
     }
 
-    pub(super) fn is_cluster(&self) -> bool {
+    pub(crate) fn is_cluster(&self) -> bool {
         self.value("redis_mode") == Some("cluster")
     }
 }
 
 /// Settings of the connection for commands.
-pub(super) fn config() -> ConnectionManagerConfig {
+pub(crate) fn config() -> ConnectionManagerConfig {
     ConnectionManagerConfig::new()
         .set_connection_timeout(Some(PATIENCE))
         // The caller of a command waits no longer than that.

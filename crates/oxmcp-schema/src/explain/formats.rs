@@ -156,7 +156,7 @@ fn split_offset(text: &str) -> Option<&str> {
 
 /// The messages about strings in a value that do not have the format that the schema gives them, with their JSON Pointers.
 /// If none is found but `place` has only one string with a format, it is that string.
-pub(super) fn misformatted(
+pub(crate) fn misformatted(
     schema: &Value,
     value: Text<'_>,
     place: Option<&str>,

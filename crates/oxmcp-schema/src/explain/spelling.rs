@@ -21,7 +21,7 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
 
 /// Whether `wrong` is surely a misspelling of `name`. The test is stricter than for [suggestions](nearest), since a
 /// misspelling is refused. Both names are [`normalized`].
-pub(super) fn is_near_miss(wrong: &[char], name: &[char]) -> bool {
+pub(crate) fn is_near_miss(wrong: &[char], name: &[char]) -> bool {
     let longer = wrong.len().max(name.len());
     // Short names can differ in one letter only.
     let allowed = match longer {
@@ -34,7 +34,7 @@ pub(super) fn is_near_miss(wrong: &[char], name: &[char]) -> bool {
 
 /// The letters of a name in lower case, without separators, so that `maxResults`, `max_results` and `max-results` are
 /// equal. `None` for a name that is too long to compare.
-pub(super) fn normalized(name: &str) -> Option<Vec<char>> {
+pub(crate) fn normalized(name: &str) -> Option<Vec<char>> {
     if name.len() > MAX_LENGTH {
         return None;
     }

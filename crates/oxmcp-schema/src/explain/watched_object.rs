@@ -12,7 +12,7 @@ use serde::{
 use serde_json::{Error, Result, de::StrRead};
 
 /// An observer of the members that are read.
-pub(super) trait Watch {
+pub(crate) trait Watch {
     /// Called with the name of the next member, and with `None` between members.
     fn member(&mut self, name: Option<&str>);
 
@@ -31,7 +31,7 @@ pub(super) trait Watch {
 ///
 /// # Errors
 /// If `T` does not accept the object.
-pub(super) fn read_watched<T: DeserializeOwned>(
+pub(crate) fn read_watched<T: DeserializeOwned>(
     object: Text<'_>,
     watch: &mut impl Watch,
 ) -> Result<T> {

@@ -11,7 +11,7 @@ use crate::full::{
 };
 
 impl<'v> Run<'v> {
-    pub(super) fn of_object<'i>(
+    pub(crate) fn of_object<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         keyword: &'v Keyword,
@@ -40,7 +40,7 @@ impl<'v> Run<'v> {
         }
     }
 
-    pub(super) fn of_array<'i>(
+    pub(crate) fn of_array<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         keyword: &'v Keyword,
@@ -56,7 +56,7 @@ impl<'v> Run<'v> {
     }
 
     /// Checks a keyword that applies schemas to the same value, whatever its type.
-    pub(super) fn of_any<'i>(
+    pub(crate) fn of_any<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         keyword: &'v Keyword,
@@ -85,7 +85,7 @@ impl<'v> Run<'v> {
         }
     }
 
-    pub(super) fn dynamic_target(&mut self, reference: &DynamicRef) -> NodeId {
+    pub(crate) fn dynamic_target(&mut self, reference: &DynamicRef) -> NodeId {
         let all = &reference.candidates;
         let mut looked_at = 0;
         let outermost = self.scope.iter().find_map(|resource| {
@@ -182,7 +182,7 @@ impl<'v> Run<'v> {
 const MAX_NAMES: usize = 17;
 
 impl<'v> Run<'v> {
-    pub(super) fn required<'i>(
+    pub(crate) fn required<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         (keyword, names): (&'static str, &'v [String]),
@@ -197,7 +197,7 @@ impl<'v> Run<'v> {
         accepts
     }
 
-    pub(super) fn names<'i>(
+    pub(crate) fn names<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         id: NodeId,
@@ -230,7 +230,7 @@ impl<'v> Run<'v> {
         accepts
     }
 
-    pub(super) fn members<'i>(
+    pub(crate) fn members<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         members: &Members,
@@ -274,7 +274,7 @@ impl<'v> Run<'v> {
         accepts
     }
 
-    pub(super) fn items<'i>(
+    pub(crate) fn items<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         items: &Items,
@@ -299,7 +299,7 @@ impl<'v> Run<'v> {
         accepts
     }
 
-    pub(super) fn contains<'i>(
+    pub(crate) fn contains<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         contains: &Contains,
@@ -326,7 +326,7 @@ impl<'v> Run<'v> {
         false
     }
 
-    pub(super) fn unevaluated_items<'i>(
+    pub(crate) fn unevaluated_items<'i>(
         &mut self,
         id: NodeId,
         at: &Position<'_, 'i>,
@@ -351,7 +351,7 @@ impl<'v> Run<'v> {
         accepts
     }
 
-    pub(super) fn unevaluated_members<'i>(
+    pub(crate) fn unevaluated_members<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         rest: Rest,

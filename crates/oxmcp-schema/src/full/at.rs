@@ -6,15 +6,15 @@ use serde_json::Value;
 use crate::full::{failure::Failure, nodes::Node};
 
 /// The maximum number of failures for one value or one alternative.
-pub(super) const MAX_FAILURES: usize = 32;
+pub(crate) const MAX_FAILURES: usize = 32;
 /// The maximum number of characters of a name in a pointer. A name may be most of a value, and is repeated in the
 /// pointers of all values below it.
 const MAX_NAME: usize = 256;
 
 /// A value, with the path to it.
 #[derive(Clone, Copy)]
-pub(super) struct Position<'p, 'i> {
-    pub(super) value: &'i Value,
+pub(crate) struct Position<'p, 'i> {
+    pub(crate) value: &'i Value,
     way: Option<(&'p Self, Step<'p>)>,
 }
 
@@ -25,18 +25,18 @@ enum Step<'p> {
 }
 
 impl<'p, 'i> Position<'p, 'i> {
-    pub(super) fn root(value: &'i Value) -> Self {
+    pub(crate) fn root(value: &'i Value) -> Self {
         Self { value, way: None }
     }
 
-    pub(super) fn member(&'p self, name: &'p str, value: &'i Value) -> Self {
+    pub(crate) fn member(&'p self, name: &'p str, value: &'i Value) -> Self {
         Self {
             value,
             way: Some((self, Step::Member(name))),
         }
     }
 
-    pub(super) fn item(&'p self, index: usize, value: &'i Value) -> Self {
+    pub(crate) fn item(&'p self, index: usize, value: &'i Value) -> Self {
         Self {
             value,
             way: Some((self, Step::Item(index))),
@@ -44,7 +44,7 @@ impl<'p, 'i> Position<'p, 'i> {
     }
 
     /// The JSON Pointer of the value. Very long names are shortened.
-    pub(super) fn pointer(&self) -> String {
+    pub(crate) fn pointer(&self) -> String {
         let Some((parent, step)) = self.way else {
             return String::new();
         };
@@ -69,28 +69,28 @@ impl<'p, 'i> Position<'p, 'i> {
 
 /// A value, with the schema that it is checked against.
 #[derive(Clone, Copy)]
-pub(super) struct Here<'p, 'v, 'i> {
-    pub(super) node: &'v Node,
-    pub(super) at: &'p Position<'p, 'i>,
+pub(crate) struct Here<'p, 'v, 'i> {
+    pub(crate) node: &'v Node,
+    pub(crate) at: &'p Position<'p, 'i>,
 }
 
 /// The outputs of a validation step in addition to the verdict.
-pub(super) struct Out<'o, 'v, 'i> {
+pub(crate) struct Out<'o, 'v, 'i> {
     /// The list for failures. If it is `None`, the step stops at the first failure.
-    pub(super) found: Option<&'o mut Vec<Failure<'v, 'i>>>,
+    pub(crate) found: Option<&'o mut Vec<Failure<'v, 'i>>>,
     /// The marks of the members or items of the value that were evaluated.
-    pub(super) evaluated: Option<&'o mut Evaluated>,
+    pub(crate) evaluated: Option<&'o mut Evaluated>,
 }
 
 impl<'v, 'i> Out<'_, 'v, 'i> {
     /// No outputs but the verdict.
-    pub(super) const NOTHING: Self = Self {
+    pub(crate) const NOTHING: Self = Self {
         found: None,
         evaluated: None,
     };
 
     /// The same outputs, for one schema of several.
-    pub(super) fn again(&mut self) -> Out<'_, 'v, 'i> {
+    pub(crate) fn again(&mut self) -> Out<'_, 'v, 'i> {
         Out {
             found: self.found.as_deref_mut(),
             evaluated: self.evaluated.as_deref_mut(),
@@ -98,7 +98,7 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
     }
 
     /// The same outputs for a nested value, without the marks of this one.
-    pub(super) fn within(&mut self) -> Out<'_, 'v, 'i> {
+    pub(crate) fn within(&mut self) -> Out<'_, 'v, 'i> {
         Out {
             found: self.found.as_deref_mut(),
             evaluated: None,
@@ -106,37 +106,37 @@ impl<'v, 'i> Out<'_, 'v, 'i> {
     }
 
     /// The same outputs, with the failures of one alternative in a separate list, if more failures are collected.
-    pub(super) fn apart<'n>(&'n mut self, wrong: &'n mut Vec<Failure<'v, 'i>>) -> Out<'n, 'v, 'i> {
+    pub(crate) fn apart<'n>(&'n mut self, wrong: &'n mut Vec<Failure<'v, 'i>>) -> Out<'n, 'v, 'i> {
         Out {
             found: (!self.is_enough()).then_some(wrong),
             evaluated: self.evaluated.as_deref_mut(),
         }
     }
 
-    pub(super) fn mark(&mut self, index: usize) {
+    pub(crate) fn mark(&mut self, index: usize) {
         if let Some(evaluated) = &mut self.evaluated {
             evaluated.mark(index);
         }
     }
 
     /// Whether validation can stop after a failure, because no more failures are collected.
-    pub(super) fn is_enough(&self) -> bool {
+    pub(crate) fn is_enough(&self) -> bool {
         let found = self.found.as_ref();
         found.is_none_or(|found| found.len() >= MAX_FAILURES)
     }
 
     /// Whether only the verdict matters, and no failures are collected.
-    pub(super) fn is_brief(&self) -> bool {
+    pub(crate) fn is_brief(&self) -> bool {
         self.found.is_none()
     }
 }
 
 /// One bit for each member or item, by its index.
 #[derive(Debug, Default)]
-pub(super) struct Evaluated(Vec<bool>);
+pub(crate) struct Evaluated(Vec<bool>);
 
 impl Evaluated {
-    pub(super) fn mark(&mut self, index: usize) {
+    pub(crate) fn mark(&mut self, index: usize) {
         if self.0.len() <= index {
             self.0.resize(index + 1, false);
         }
@@ -145,11 +145,11 @@ impl Evaluated {
         }
     }
 
-    pub(super) fn has(&self, index: usize) -> bool {
+    pub(crate) fn has(&self, index: usize) -> bool {
         self.0.get(index).copied().unwrap_or(false)
     }
 
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
             return;

@@ -20,7 +20,7 @@ use crate::{
 const MAX_BYTES: usize = 64 << 20;
 
 /// Compiles a schema that is known to be valid in this dialect.
-pub(super) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
+pub(crate) fn compile(schema: Value, dialect: Dialect) -> Result<Validator> {
     let mut compiler = Compiler::new(MAX_BYTES);
     compiler.resources.add(schema, "", dialect)?;
     let root = compiler.node(SchemaCursor {

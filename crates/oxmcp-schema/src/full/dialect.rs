@@ -67,19 +67,19 @@ impl Dialect {
     }
 
     /// The dialect whose metaschema this URI names.
-    pub(super) fn of_metaschema(uri: &str) -> Option<Self> {
+    pub(crate) fn of_metaschema(uri: &str) -> Option<Self> {
         let known = KNOWN.iter().find(|known| known.uri == uri);
         known.map(|known| known.dialect)
     }
 
     /// The URI of the dialect, which is also that of its metaschema.
-    pub(super) fn uri(self) -> &'static str {
+    pub(crate) fn uri(self) -> &'static str {
         let known = KNOWN.iter().find(|known| known.dialect == self);
         known.expect("each dialect is in the table").uri
     }
 
     /// A short stand-in for the metaschema.
-    pub(super) fn metaschema(self) -> Value {
+    pub(crate) fn metaschema(self) -> Value {
         if self.has_boolean_schemas() {
             json!({"type": ["object", "boolean"]})
         } else {
@@ -88,7 +88,7 @@ impl Dialect {
     }
 
     /// The dynamic anchor of the metaschema, by which other metaschemas extend it.
-    pub(super) fn metaschema_anchor(self) -> Option<&'static str> {
+    pub(crate) fn metaschema_anchor(self) -> Option<&'static str> {
         match self {
             Self::Draft202012 => Some("meta"),
             // The empty anchor, which stands for `$recursiveAnchor`.
@@ -98,12 +98,12 @@ impl Dialect {
     }
 
     /// The keyword that sets the URI of a schema.
-    pub(super) fn id(self) -> &'static str {
+    pub(crate) fn id(self) -> &'static str {
         if self == Self::Draft04 { "id" } else { "$id" }
     }
 
     /// Whether keywords next to a `$ref` are ignored.
-    pub(super) fn ref_stands_alone(self) -> bool {
+    pub(crate) fn ref_stands_alone(self) -> bool {
         self <= Self::Draft07
     }
 

@@ -49,7 +49,7 @@ pub(crate) struct Misfit {
 
 impl<'v> Failure<'v, '_> {
     /// The memory that the failure takes, in bytes.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let instance = match &self.instance {
             Cow::Owned(Value::String(text)) => text.len(),
             _ => 0,
@@ -63,7 +63,7 @@ impl<'v> Failure<'v, '_> {
     }
 
     /// The same failure with an owned instance.
-    pub(super) fn into_owned<'o>(self) -> Failure<'v, 'o> {
+    pub(crate) fn into_owned<'o>(self) -> Failure<'v, 'o> {
         Failure {
             place: self.place,
             keyword: self.keyword,

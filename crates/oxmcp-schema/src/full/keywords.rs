@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The error for an invalid schema, with its position.
-pub(super) fn invalid(place: &SchemaCursor, message: &str) -> SchemaError {
+pub(crate) fn invalid(place: &SchemaCursor, message: &str) -> SchemaError {
     let pointer = if place.pointer.is_empty() {
         "/"
     } else {
@@ -29,16 +29,16 @@ pub(super) fn invalid(place: &SchemaCursor, message: &str) -> SchemaError {
 }
 
 /// The keywords of one schema.
-pub(super) struct Keywords<'c, 's> {
-    pub(super) compiler: &'c mut Compiler,
-    pub(super) map: &'s Map<String, Value>,
-    pub(super) place: &'s SchemaCursor,
-    pub(super) resource: usize,
-    pub(super) dialect: Dialect,
+pub(crate) struct Keywords<'c, 's> {
+    pub(crate) compiler: &'c mut Compiler,
+    pub(crate) map: &'s Map<String, Value>,
+    pub(crate) place: &'s SchemaCursor,
+    pub(crate) resource: usize,
+    pub(crate) dialect: Dialect,
 }
 
 impl<'s> Keywords<'_, 's> {
-    pub(super) fn compile(mut self) -> Result<Vec<Keyword>> {
+    pub(crate) fn compile(mut self) -> Result<Vec<Keyword>> {
         let reference = self.reference("$ref")?.map(Keyword::Ref);
         if reference.is_some() && self.dialect.ref_stands_alone() {
             return Ok(reference.into_iter().collect());
@@ -61,7 +61,7 @@ impl<'s> Keywords<'_, 's> {
     }
 
     /// The value of a keyword, if the dialect has the keyword, which exists since `first`.
-    pub(super) fn get(&self, keyword: &str, first: Dialect) -> Option<&'s Value> {
+    pub(crate) fn get(&self, keyword: &str, first: Dialect) -> Option<&'s Value> {
         self.map.get(keyword).filter(|_| self.dialect >= first)
     }
 
@@ -69,7 +69,7 @@ impl<'s> Keywords<'_, 's> {
         invalid(&self.place.within(&[keyword]), message)
     }
 
-    pub(super) fn misplaced(&self, keyword: &str) -> SchemaError {
+    pub(crate) fn misplaced(&self, keyword: &str) -> SchemaError {
         self.invalid(keyword, "invalid value for this keyword")
     }
 
@@ -108,7 +108,7 @@ impl<'s> Keywords<'_, 's> {
         Ok(nodes.collect())
     }
 
-    pub(super) fn count(&self, keyword: &str, first: Dialect) -> Result<Option<u64>> {
+    pub(crate) fn count(&self, keyword: &str, first: Dialect) -> Result<Option<u64>> {
         match self.get(keyword, first) {
             None => Ok(None),
             Some(value) => value
@@ -127,7 +127,7 @@ impl<'s> Keywords<'_, 's> {
         names.ok_or_else(|| self.misplaced(keyword))
     }
 
-    pub(super) fn pattern(&mut self, keyword: &str, pattern: &str) -> Result<Pattern> {
+    pub(crate) fn pattern(&mut self, keyword: &str, pattern: &str) -> Result<Pattern> {
         let made = Pattern::new(pattern).map_err(|error| {
             let pattern = quote_text(pattern);
             self.invalid(
@@ -296,7 +296,7 @@ impl<'s> Keywords<'_, 's> {
 }
 
 impl Keywords<'_, '_> {
-    pub(super) fn values(&self) -> Result<Vec<Keyword>> {
+    pub(crate) fn values(&self) -> Result<Vec<Keyword>> {
         let mut found = Vec::new();
         if let Some(value) = self.map.get("type") {
             let kinds = match value {
@@ -319,7 +319,7 @@ impl Keywords<'_, '_> {
         Ok(found)
     }
 
-    pub(super) fn limits(&self) -> Result<Vec<Keyword>> {
+    pub(crate) fn limits(&self) -> Result<Vec<Keyword>> {
         const LIMITS: [(&str, &str, Accepts, Accepts); 2] = [
             (
                 "minimum",
@@ -363,7 +363,7 @@ impl Keywords<'_, '_> {
         }
     }
 
-    pub(super) fn counts(&self) -> Result<Vec<Keyword>> {
+    pub(crate) fn counts(&self) -> Result<Vec<Keyword>> {
         const COUNTS: [(&str, u8, Accepts); 6] = [
             ("minLength", kind::STRING, Ordering::is_ge),
             ("maxLength", kind::STRING, Ordering::is_le),
@@ -383,7 +383,7 @@ impl Keywords<'_, '_> {
         Ok(found)
     }
 
-    pub(super) fn text(&mut self) -> Result<Option<Keyword>> {
+    pub(crate) fn text(&mut self) -> Result<Option<Keyword>> {
         match self.map.get("pattern") {
             None => Ok(None),
             Some(Value::String(pattern)) => {

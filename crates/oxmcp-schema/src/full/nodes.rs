@@ -18,31 +18,31 @@ use crate::full::{
     resources::{ResourceId, Resources, SchemaCursor},
 };
 
-pub(super) type NodeId = usize;
+pub(crate) type NodeId = usize;
 
 /// A compiled schema. [`accepts`](Self::accepts) and [`failures`](Self::failures) use it.
 #[derive(Debug)]
 pub(crate) struct Validator {
-    pub(super) documents: Vec<Arc<Value>>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) root: NodeId,
+    pub(crate) documents: Vec<Arc<Value>>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) root: NodeId,
 }
 
 /// The assertions of a schema.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// The position of the schema, for messages.
-    pub(super) place: SchemaCursor,
-    pub(super) resource: ResourceId,
+    pub(crate) place: SchemaCursor,
+    pub(crate) resource: ResourceId,
     /// Whether 1.0 is an integer, as in all dialects but draft-04.
-    pub(super) whole_is_integer: bool,
+    pub(crate) whole_is_integer: bool,
     /// The keywords in the order in which failures are reported.
-    pub(super) keywords: Vec<Keyword>,
+    pub(crate) keywords: Vec<Keyword>,
 }
 
 /// A keyword, or several that belong together. Keywords for other types of values than the current one are ignored.
 #[derive(Debug)]
-pub(super) enum Keyword {
+pub(crate) enum Keyword {
     /// The schema `false`.
     Never,
     /// `type`, as bits.
@@ -76,70 +76,70 @@ pub(super) enum Keyword {
 }
 
 /// The accepted results of a comparison with a limit.
-pub(super) type Accepts = fn(Ordering) -> bool;
+pub(crate) type Accepts = fn(Ordering) -> bool;
 
 /// `properties`, `patternProperties` and `additionalProperties`.
 #[derive(Debug, Default)]
-pub(super) struct Members {
-    pub(super) named: HashMap<String, NodeId>,
-    pub(super) patterns: Vec<(Pattern, NodeId)>,
-    pub(super) rest: Option<Rest>,
+pub(crate) struct Members {
+    pub(crate) named: HashMap<String, NodeId>,
+    pub(crate) patterns: Vec<(Pattern, NodeId)>,
+    pub(crate) rest: Option<Rest>,
 }
 
 /// The rule for members that no other keyword covers.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Rest {
+pub(crate) enum Rest {
     Refused,
     Checked(NodeId),
 }
 
 /// `prefixItems`, `items` and `additionalItems`.
 #[derive(Debug, Default)]
-pub(super) struct Items {
-    pub(super) first: Vec<NodeId>,
-    pub(super) rest: Option<NodeId>,
+pub(crate) struct Items {
+    pub(crate) first: Vec<NodeId>,
+    pub(crate) rest: Option<NodeId>,
     /// Whether items after `first` are not allowed, which the older dialects express by `additionalItems`.
-    pub(super) is_closed: bool,
+    pub(crate) is_closed: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Contains {
-    pub(super) item: NodeId,
-    pub(super) least: u64,
-    pub(super) most: Option<u64>,
+pub(crate) struct Contains {
+    pub(crate) item: NodeId,
+    pub(crate) least: u64,
+    pub(crate) most: Option<u64>,
     /// Whether the items that match count as evaluated.
-    pub(super) evaluated: bool,
+    pub(crate) evaluated: bool,
 }
 
 /// A reference whose target is searched from the outermost of the enclosing schemas inwards.
 #[derive(Debug)]
-pub(super) struct DynamicRef {
-    pub(super) otherwise: NodeId,
-    pub(super) candidates: Candidates,
+pub(crate) struct DynamicRef {
+    pub(crate) otherwise: NodeId,
+    pub(crate) candidates: Candidates,
 }
 
 /// The places that have an anchor, in the order of their resources.
-pub(super) type Candidates = Arc<[(ResourceId, NodeId)]>;
+pub(crate) type Candidates = Arc<[(ResourceId, NodeId)]>;
 
 #[derive(Debug)]
-pub(super) struct If {
-    pub(super) condition: NodeId,
-    pub(super) then: Option<NodeId>,
-    pub(super) otherwise: Option<NodeId>,
+pub(crate) struct If {
+    pub(crate) condition: NodeId,
+    pub(crate) then: Option<NodeId>,
+    pub(crate) otherwise: Option<NodeId>,
 }
 
 /// The assertion that a value is a schema of a dialect, or has the form of a part of one.
 #[derive(Debug)]
-pub(super) struct Grammar {
-    pub(super) dialect: Dialect,
-    pub(super) shape: Shape,
+pub(crate) struct Grammar {
+    pub(crate) dialect: Dialect,
+    pub(crate) shape: Shape,
     /// The grammar of nested schemas: the same, unless this dialect is extended.
-    pub(super) schema: DynamicRef,
+    pub(crate) schema: DynamicRef,
 }
 
 impl Validator {
     /// The schema from which a node was compiled.
-    pub(super) fn schema_of(&self, node: &Node) -> &Value {
+    pub(crate) fn schema_of(&self, node: &Node) -> &Value {
         let document = self.documents.get(node.place.document);
         document
             .and_then(|document| document.pointer(&node.place.pointer))
@@ -149,21 +149,21 @@ impl Validator {
 
 /// State of a compilation.
 #[derive(Default)]
-pub(super) struct Compiler {
-    pub(super) resources: Resources,
-    pub(super) nodes: Vec<Option<Node>>,
+pub(crate) struct Compiler {
+    pub(crate) resources: Resources,
+    pub(crate) nodes: Vec<Option<Node>>,
     ids: HashMap<SchemaCursor, NodeId>,
     /// Nodes that have a number but were not compiled yet.
-    pub(super) waiting: Vec<(NodeId, SchemaCursor)>,
+    pub(crate) waiting: Vec<(NodeId, SchemaCursor)>,
     /// The places that have a dynamic anchor, by its name, and the number of resources that were searched for them.
     anchored: HashMap<String, (usize, Candidates)>,
     /// The number of bytes that the compiled schema may still take. At zero the result is discarded.
-    pub(super) bytes_left: usize,
+    pub(crate) bytes_left: usize,
 }
 
 impl Compiler {
     /// A compiler for a schema of at most `bytes_left` bytes.
-    pub(super) fn new(bytes_left: usize) -> Self {
+    pub(crate) fn new(bytes_left: usize) -> Self {
         Self {
             bytes_left,
             ..Self::default()
@@ -171,7 +171,7 @@ impl Compiler {
     }
 
     /// The number of the schema at a place. It is compiled later, so that the compiler is not recursive.
-    pub(super) fn node(&mut self, place: SchemaCursor) -> NodeId {
+    pub(crate) fn node(&mut self, place: SchemaCursor) -> NodeId {
         if let Some(id) = self.ids.get(&place) {
             return *id;
         }
@@ -187,12 +187,12 @@ impl Compiler {
         id
     }
 
-    pub(super) fn take(&mut self, bytes: usize) {
+    pub(crate) fn take(&mut self, bytes: usize) {
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
     }
 
     /// A reference to a place that was found by an anchor.
-    pub(super) fn dynamic_reference(&mut self, place: &SchemaCursor, anchor: &str) -> DynamicRef {
+    pub(crate) fn dynamic_reference(&mut self, place: &SchemaCursor, anchor: &str) -> DynamicRef {
         let otherwise = self.node(place.clone());
         // Only a target with a dynamic anchor is searched in the enclosing schemas.
         let around = self.resources.around(place);

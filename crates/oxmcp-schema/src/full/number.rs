@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 /// The number of bytes of a value that count as one step if they are only compared or counted.
-pub(super) const BYTES_PER_STEP: usize = 64;
+pub(crate) const BYTES_PER_STEP: usize = 64;
 
 /// Compares two numbers exactly, without rounding integers.
-pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
+pub(crate) fn compare(one: &Number, other: &Number) -> Ordering {
     match (integer(one), integer(other)) {
         (Some(one), Some(other)) => one.cmp(&other),
         (Some(one), None) => compare_mixed(one, float(other)),
@@ -19,17 +19,17 @@ pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
 }
 
 /// Whether the number has no fraction, such as 1.0.
-pub(super) fn is_integral(number: &Number) -> bool {
+pub(crate) fn is_integral(number: &Number) -> bool {
     integer(number).is_some() || float(number).fract() == 0.0
 }
 
 /// Whether the number is in the range of machine integers.
-pub(super) fn is_moderate(number: &Number) -> bool {
+pub(crate) fn is_moderate(number: &Number) -> bool {
     float(number).abs() < 1e19
 }
 
 /// The number as a count, if it is a non-negative integer.
-pub(super) fn count(number: &Number) -> Option<u64> {
+pub(crate) fn count(number: &Number) -> Option<u64> {
     let float = || number.as_f64().filter(|it| it.fract() == 0.0);
     number
         .as_u64()
@@ -64,13 +64,13 @@ fn exact(whole: f64) -> Option<i128> {
 
 /// A number in decimal notation: `digits * 10^exponent`. In this form 19.99 is a multiple of 0.01, unlike in binary.
 #[derive(Debug)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     digits: u64,
     exponent: i32,
 }
 
 impl Decimal {
-    pub(super) fn new(number: &Number) -> Option<Self> {
+    pub(crate) fn new(number: &Number) -> Option<Self> {
         if let Some(integer) = integer(number) {
             let digits = u64::try_from(integer.unsigned_abs()).ok()?;
             return Some(Self {
@@ -90,7 +90,7 @@ impl Decimal {
 
     /// Whether this is a multiple of `divisor`. Nothing can overflow, since large numbers are reduced to a remainder of
     /// 64 bits.
-    pub(super) fn is_multiple_of(&self, divisor: &Self) -> bool {
+    pub(crate) fn is_multiple_of(&self, divisor: &Self) -> bool {
         if divisor.digits == 0 {
             return self.digits == 0;
         }
@@ -125,7 +125,7 @@ fn power_of_ten(mut exponent: u32, divisor: u128) -> u128 {
 
 /// A total order of values in which those are equal that are equal in JSON Schema. Adds the steps that it takes to
 /// `work`.
-pub(super) fn order(one: &Value, other: &Value, work: &mut usize) -> Ordering {
+pub(crate) fn order(one: &Value, other: &Value, work: &mut usize) -> Ordering {
     *work += 1;
     match (one, other) {
         (Value::Bool(one), Value::Bool(other)) => one.cmp(other),
@@ -156,7 +156,7 @@ fn order_texts(one: &str, other: &str, work: &mut usize) -> Ordering {
 }
 
 /// The values in their order. Adds to `work` as [`order`] does.
-pub(super) fn sorted<'v>(values: &'v [Value], work: &mut usize) -> Vec<&'v Value> {
+pub(crate) fn sorted<'v>(values: &'v [Value], work: &mut usize) -> Vec<&'v Value> {
     let mut sorted: Vec<_> = values.iter().collect();
     sorted.sort_by(|one, other| order(one, other, work));
     sorted

@@ -15,15 +15,15 @@ const MAX_URI: usize = 1024;
 
 /// The position of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct SchemaCursor {
-    pub(super) document: usize,
+pub(crate) struct SchemaCursor {
+    pub(crate) document: usize,
     /// A JSON Pointer into the document.
-    pub(super) pointer: String,
+    pub(crate) pointer: String,
 }
 
 impl SchemaCursor {
     /// The place of a nested value.
-    pub(super) fn within(&self, names: &[&str]) -> Self {
+    pub(crate) fn within(&self, names: &[&str]) -> Self {
         let mut pointer = self.pointer.clone();
         for name in names {
             pointer.push('/');
@@ -37,23 +37,23 @@ impl SchemaCursor {
 }
 
 /// The number of a schema that has a URI.
-pub(super) type ResourceId = usize;
+pub(crate) type ResourceId = usize;
 
 #[derive(Debug)]
-pub(super) struct Resource {
+pub(crate) struct Resource {
     uri: String,
     place: SchemaCursor,
-    pub(super) dialect: Dialect,
+    pub(crate) dialect: Dialect,
     anchors: HashMap<String, SchemaCursor>,
     /// The anchors that are searched from the outermost resource inwards. The one without a name is
     /// `$recursiveAnchor`.
-    pub(super) dynamic_anchors: HashMap<String, SchemaCursor>,
+    pub(crate) dynamic_anchors: HashMap<String, SchemaCursor>,
     /// Whether the resource is the metaschema of its dialect, which is built in and has no text.
-    pub(super) is_metaschema: bool,
+    pub(crate) is_metaschema: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Resources {
+pub(crate) struct Resources {
     documents: Vec<Arc<Value>>,
     all: Vec<Resource>,
     by_uri: HashMap<String, ResourceId>,
@@ -91,7 +91,7 @@ const HOLD_NAMED_SCHEMAS: [&str; 6] = [
 
 impl Resources {
     /// Adds a document. Its base URI is `uri`, unless it sets another one.
-    pub(super) fn add(&mut self, document: Value, uri: &str, dialect: Dialect) -> Result<()> {
+    pub(crate) fn add(&mut self, document: Value, uri: &str, dialect: Dialect) -> Result<()> {
         let document = Arc::new(document);
         let place = SchemaCursor {
             document: self.documents.len(),
@@ -102,20 +102,20 @@ impl Resources {
         self.index(&document, &place, root)
     }
 
-    pub(super) fn document(&self, place: &SchemaCursor) -> Option<&Arc<Value>> {
+    pub(crate) fn document(&self, place: &SchemaCursor) -> Option<&Arc<Value>> {
         self.documents.get(place.document)
     }
 
-    pub(super) fn into_documents(self) -> Vec<Arc<Value>> {
+    pub(crate) fn into_documents(self) -> Vec<Arc<Value>> {
         self.documents
     }
 
-    pub(super) fn all(&self) -> &[Resource] {
+    pub(crate) fn all(&self) -> &[Resource] {
         &self.all
     }
 
     /// The resource that contains a place.
-    pub(super) fn around(&self, place: &SchemaCursor) -> ResourceId {
+    pub(crate) fn around(&self, place: &SchemaCursor) -> ResourceId {
         let mut place = place.clone();
         loop {
             if let Some(id) = self.by_place.get(&place) {
@@ -129,7 +129,7 @@ impl Resources {
     }
 
     /// Resolves a reference in a resource to its target.
-    pub(super) fn find(&mut self, reference: &str, from: ResourceId) -> Result<SchemaCursor> {
+    pub(crate) fn find(&mut self, reference: &str, from: ResourceId) -> Result<SchemaCursor> {
         let (uri, fragment) = uri::split_fragment(reference);
         let base = self.all.get(from).map_or("", |resource| &resource.uri);
         let uri = uri::resolve(base, uri);

@@ -62,15 +62,15 @@ impl Validator {
     }
 }
 
-pub(super) struct Run<'v> {
+pub(crate) struct Run<'v> {
     validator: &'v Validator,
     steps: usize,
     depth: usize,
-    pub(super) is_exhausted: bool,
+    pub(crate) is_exhausted: bool,
     /// The number of bytes that failures may still take.
-    pub(super) bytes_left: usize,
+    pub(crate) bytes_left: usize,
     /// The resources that were entered on the way to the current schema, for dynamic references.
-    pub(super) scope: Vec<ResourceId>,
+    pub(crate) scope: Vec<ResourceId>,
 }
 
 impl<'v> Run<'v> {
@@ -94,14 +94,14 @@ impl<'v> Run<'v> {
     }
 
     /// Subtracts `steps` from the budget. Returns `true` if it is used up; then the verdict does not count.
-    pub(super) fn spend(&mut self, steps: usize) -> bool {
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
         self.is_exhausted |= self.steps < steps;
         self.steps = self.steps.saturating_sub(steps);
         self.is_exhausted
     }
 
     /// Checks a value against a node. The evaluated members or items are marked if the node accepts the value.
-    pub(super) fn node<'i>(
+    pub(crate) fn node<'i>(
         &mut self,
         id: NodeId,
         at: &Position<'_, 'i>,
@@ -209,13 +209,13 @@ impl<'v> Run<'v> {
         })
     }
 
-    pub(super) fn matches(&mut self, pattern: &Pattern, text: &str) -> bool {
+    pub(crate) fn matches(&mut self, pattern: &Pattern, text: &str) -> bool {
         let matches = pattern.matches(text, &mut self.steps);
         self.is_exhausted |= matches.is_none();
         matches == Some(true)
     }
 
-    pub(super) fn are_unique(&mut self, items: &[Value]) -> bool {
+    pub(crate) fn are_unique(&mut self, items: &[Value]) -> bool {
         let mut work = items.len();
         let sorted = number::sorted(items, &mut work);
         let are_unique = sorted.windows(2).all(|pair| {
@@ -225,7 +225,7 @@ impl<'v> Run<'v> {
         !self.spend(work) && are_unique
     }
 
-    pub(super) fn report<'i>(
+    pub(crate) fn report<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         keyword: &'static str,
@@ -262,7 +262,7 @@ impl Keyword {
     }
 }
 
-pub(super) fn kind_of(node: &Node, value: &Value) -> u8 {
+pub(crate) fn kind_of(node: &Node, value: &Value) -> u8 {
     match value {
         Value::Null => kind::NULL,
         Value::Bool(_) => kind::BOOLEAN,

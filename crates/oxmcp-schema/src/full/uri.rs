@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 
 /// Splits a reference into the part before its fragment, and the fragment.
-pub(super) fn split_fragment(reference: &str) -> (&str, &str) {
+pub(crate) fn split_fragment(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))
 }
 
 /// Resolves `reference`, which has no fragment, relative to `base`.
-pub(super) fn resolve(base: &str, reference: &str) -> String {
+pub(crate) fn resolve(base: &str, reference: &str) -> String {
     let (base, reference) = (Parts::of(base), Parts::of(reference));
     let resolved = if reference.scheme.is_some() {
         reference

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The keywords that APIs refuse at the root. Their content is merged into the other keywords.
-pub(super) const REFUSED_AT_ROOT: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
+pub(crate) const REFUSED_AT_ROOT: [&str; 6] = ["anyOf", "oneOf", "allOf", "not", "enum", "const"];
 
 /// The listed form of a schema. `None` if the schema has this form already.
 pub(crate) fn listed(schema: &Value) -> Option<Value> {

@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 16;
 
 /// An object schema without alternatives: what a form says about an object, or several forms together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Form {
+pub(crate) struct Form {
     /// The properties, in their order.
     properties: Vec<(String, Value)>,
     required: Vec<String>,
@@ -41,7 +41,7 @@ enum Others {
 
 impl Form {
     /// Reads the keywords of a schema that are about objects. `None` if it accepts no object.
-    pub(super) fn read(schema: &Value, root: &Value) -> Option<Self> {
+    pub(crate) fn read(schema: &Value, root: &Value) -> Option<Self> {
         Self::read_nested(schema, root, 0)
     }
 
@@ -277,7 +277,7 @@ impl Form {
     }
 
     /// Writes the form into the root of a schema.
-    pub(super) fn write(self, root: &mut Map<String, Value>) {
+    pub(crate) fn write(self, root: &mut Map<String, Value>) {
         let mut properties = Map::new();
         for (index, (name, mut property)) in self.properties.into_iter().enumerate() {
             if let Value::Object(property) = &mut property {
@@ -390,7 +390,7 @@ fn both(one: &Value, other: &Value) -> Value {
 }
 
 /// The schema that accepts what one of the schemas accepts. A label says in the description for which case the schema is.
-pub(super) fn any_of<'a>(schemas: impl Iterator<Item = (Option<String>, &'a Value)>) -> Value {
+pub(crate) fn any_of<'a>(schemas: impl Iterator<Item = (Option<String>, &'a Value)>) -> Value {
     struct Group {
         schema: Value,
         /// The labels and descriptions of the schemas that say the same.

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// The member of the settings that names the revision of an extension.
-pub(super) const REVISION: &str = "revision";
+pub(crate) const REVISION: &str = "revision";
 
 /// Whether a peer may declare a revision of an extension.
 type RevisionCheck = Arc<dyn Fn(Option<&str>) -> bool + Send + Sync>;
@@ -43,7 +43,7 @@ type ShutdownHook = Arc<dyn Fn(Duration) -> BoxFuture<()> + Send + Sync>;
 
 /// A requirement of an extension on its own side.
 #[derive(Clone)]
-pub(super) enum Requirement {
+pub(crate) enum Requirement {
     /// Another extension, by its identifier.
     Extension(String),
     /// A capability, by its path.
@@ -56,40 +56,40 @@ pub(super) enum Requirement {
 /// The [module](crate::extension) has an example. Mistakes in an extension are reported when the server or client connects.
 #[derive(Clone)]
 pub struct Extension {
-    pub(super) id: Arc<str>,
-    pub(super) settings: JsonObject,
-    pub(super) requires_client: bool,
-    pub(super) methods: Vec<ServedMethod>,
+    pub(crate) id: Arc<str>,
+    pub(crate) settings: JsonObject,
+    pub(crate) requires_client: bool,
+    pub(crate) methods: Vec<ServedMethod>,
     /// The core methods that the extension serves, in the revisions that have them.
     #[cfg(feature = "server")]
-    pub(super) core_methods: Vec<ServedMethod>,
-    pub(super) notifications: Vec<ServedNotification>,
+    pub(crate) core_methods: Vec<ServedMethod>,
+    pub(crate) notifications: Vec<ServedNotification>,
     /// The requests and notifications that this side sends.
-    pub(super) sent: Vec<VersionedName>,
-    pub(super) listen_keys: Vec<FilterKey>,
+    pub(crate) sent: Vec<VersionedName>,
+    pub(crate) listen_keys: Vec<FilterKey>,
     #[cfg(feature = "http-server")]
-    pub(super) republished: Vec<Republished>,
-    pub(super) result_types: Vec<String>,
-    pub(super) meta_keys: Vec<String>,
-    pub(super) headers: Vec<MirroredHeader>,
+    pub(crate) republished: Vec<Republished>,
+    pub(crate) result_types: Vec<String>,
+    pub(crate) meta_keys: Vec<String>,
+    pub(crate) headers: Vec<MirroredHeader>,
     /// The requirements on this side.
-    pub(super) requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<Requirement>,
     /// Decides which revisions of the extension the peer may declare. `None` means only the revision of this side.
-    pub(super) accepted: Option<RevisionCheck>,
+    pub(crate) accepted: Option<RevisionCheck>,
     /// The first revision of the protocol that contains the extension.
-    pub(super) core_since: Option<Revision>,
+    pub(crate) core_since: Option<Revision>,
     /// The hook that runs before the process ends.
     #[cfg(feature = "server")]
-    pub(super) on_shutdown: Option<ShutdownHook>,
+    pub(crate) on_shutdown: Option<ShutdownHook>,
     /// The shared state of the extension's code.
-    pub(super) state: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) state: Option<Arc<dyn Any + Send + Sync>>,
     /// The hook that runs when the server begins to serve, in a type of the server module.
     #[cfg(feature = "server")]
     pub(crate) on_serve: Option<Arc<dyn Any + Send + Sync>>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
     outgoing: Vec<Arc<dyn MiddlewareLayer>>,
     /// The first mistake in the extension.
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl Extension {
@@ -416,7 +416,7 @@ impl Extension {
     }
 
     /// Whether the extension has a name, by which it is declared.
-    pub(super) fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         !self.id.is_empty()
     }
 
@@ -669,7 +669,7 @@ impl Extension {
     }
 
     /// Removes the revisions that contain the extension.
-    pub(super) fn cut_core(&mut self) {
+    pub(crate) fn cut_core(&mut self) {
         let Some(first) = self.core_since else { return };
         let core = Revision::within(&(first..));
         let names = self.methods.iter_mut().map(|it| &mut it.name);
@@ -680,7 +680,7 @@ impl Extension {
     }
 
     /// Whether a revision of the protocol contains the extension.
-    pub(super) fn is_core_in(&self, revision: Revision) -> bool {
+    pub(crate) fn is_core_in(&self, revision: Revision) -> bool {
         let core = self.core_since.map(|first| Revision::within(&(first..)));
         core.is_some_and(|core| core.contains(&revision))
     }

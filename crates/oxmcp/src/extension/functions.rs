@@ -129,7 +129,7 @@ fn object(name: &str, value: &impl Serialize) -> Result<Box<RawValue>> {
 
 impl ServedMethod {
     /// A function as a method.
-    pub(super) fn of_function<Arguments, H>(
+    pub(crate) fn of_function<Arguments, H>(
         name: &'static str,
         revisions: Vec<Revision>,
         handler: H,

@@ -98,22 +98,22 @@ type NotificationHandler =
     Arc<dyn Fn(RequestContext, Text<'_>) -> Option<BoxFuture<()>> + Send + Sync>;
 
 /// A function that returns the part of a filter's value that is granted to the caller.
-pub(super) type Grant = Arc<dyn Fn(&RequestContext, Value) -> Result<Option<Value>> + Send + Sync>;
+pub(crate) type Grant = Arc<dyn Fn(&RequestContext, Value) -> Result<Option<Value>> + Send + Sync>;
 
 /// The name of a method or notification, and the revisions that have it.
 #[derive(Clone)]
-pub(super) struct VersionedName {
-    pub(super) name: &'static str,
-    pub(super) revisions: Vec<Revision>,
+pub(crate) struct VersionedName {
+    pub(crate) name: &'static str,
+    pub(crate) revisions: Vec<Revision>,
 }
 
 impl VersionedName {
-    pub(super) fn is_in(&self, name: &str, revision: Revision) -> bool {
+    pub(crate) fn is_in(&self, name: &str, revision: Revision) -> bool {
         self.name == name && self.revisions.contains(&revision)
     }
 
     /// Whether a revision has both, under the same name.
-    pub(super) fn clashes(&self, other: &Self) -> bool {
+    pub(crate) fn clashes(&self, other: &Self) -> bool {
         let mut revisions = self.revisions.iter();
         revisions.any(|revision| other.is_in(self.name, *revision))
     }
@@ -122,14 +122,14 @@ impl VersionedName {
 /// A method that this side serves.
 #[derive(Clone)]
 pub(crate) struct ServedMethod {
-    pub(super) name: VersionedName,
-    pub(super) handler: MethodHandler,
+    pub(crate) name: VersionedName,
+    pub(crate) handler: MethodHandler,
     /// Tracks how fast the handler is.
-    pub(super) inline: Arc<InlineExecution>,
+    pub(crate) inline: Arc<InlineExecution>,
 }
 
 impl ServedMethod {
-    pub(super) fn new<M, Arguments, H>(revisions: Vec<Revision>, handler: H) -> Self
+    pub(crate) fn new<M, Arguments, H>(revisions: Vec<Revision>, handler: H) -> Self
     where
         M: Method,
         Arguments: ExtensionArguments<M::Params>,
@@ -151,7 +151,7 @@ impl ServedMethod {
     }
 
     /// A method whose handler deserializes its params itself.
-    pub(super) fn erased(
+    pub(crate) fn erased(
         name: &'static str,
         revisions: Vec<Revision>,
         handler: impl Fn(RequestContext, Text<'_>) -> Result<BoxFuture<Result<Body>>>
@@ -181,19 +181,19 @@ impl ServedMethod {
 }
 
 /// Rejects params that are not an object: serde would read an array as the members of a struct, in order.
-pub(super) fn must_be_object(name: &str, params: Text<'_>) -> Result<()> {
+pub(crate) fn must_be_object(name: &str, params: Text<'_>) -> Result<()> {
     if params.is_object() {
         return Ok(());
     }
     Err(unfit(name, &"expected an object"))
 }
 
-pub(super) fn unfit(name: &str, why: &dyn fmt::Display) -> Error {
+pub(crate) fn unfit(name: &str, why: &dyn fmt::Display) -> Error {
     Error::invalid_params(format!("invalid params of {name}: {why}"))
 }
 
 /// Encodes the result of a method, in the form of the peer's revision.
-pub(super) fn encode(context: &RequestContext, mut answer: impl Payload) -> Result<Body> {
+pub(crate) fn encode(context: &RequestContext, mut answer: impl Payload) -> Result<Body> {
     let mut out = Vec::new();
     let server_info = context.parts().connection.role().server_info();
     encode_payload(&mut out, &mut answer, context.revision(), server_info)?;
@@ -202,13 +202,13 @@ pub(super) fn encode(context: &RequestContext, mut answer: impl Payload) -> Resu
 
 /// A notification that this side handles.
 #[derive(Clone)]
-pub(super) struct ServedNotification {
-    pub(super) name: VersionedName,
-    pub(super) handler: NotificationHandler,
+pub(crate) struct ServedNotification {
+    pub(crate) name: VersionedName,
+    pub(crate) handler: NotificationHandler,
 }
 
 impl ServedNotification {
-    pub(super) fn new<N, Arguments, H>(revisions: Vec<Revision>, handler: H) -> Self
+    pub(crate) fn new<N, Arguments, H>(revisions: Vec<Revision>, handler: H) -> Self
     where
         N: Notification,
         Arguments: ExtensionArguments<N::Params>,
@@ -236,18 +236,18 @@ impl ServedNotification {
 
 /// A key of subscription filters.
 #[derive(Clone)]
-pub(super) struct FilterKey {
-    pub(super) key: String,
-    pub(super) grant: Grant,
+pub(crate) struct FilterKey {
+    pub(crate) key: String,
+    pub(crate) grant: Grant,
 }
 
 /// The notification that a node sends to its own subscriptions when another node has published a value under a key.
 #[cfg(feature = "http-server")]
 #[derive(Clone)]
 pub(crate) struct Republished {
-    pub(super) key: String,
+    pub(crate) key: String,
     pub(crate) name: &'static str,
-    pub(super) params: Republish,
+    pub(crate) params: Republish,
 }
 
 #[cfg(feature = "http-server")]
@@ -255,7 +255,7 @@ type Republish = Arc<dyn Fn(Value) -> BoxFuture<Option<OrderedMap<RawJson>>> + S
 
 #[cfg(feature = "http-server")]
 impl Republished {
-    pub(super) fn new<N: Notification, F>(
+    pub(crate) fn new<N: Notification, F>(
         key: String,
         params: impl Fn(Value) -> F + Send + Sync + 'static,
     ) -> Self
@@ -291,8 +291,8 @@ impl Republished {
 
 /// An HTTP header that repeats a member of a method's params.
 #[derive(Clone, Debug)]
-pub(super) struct MirroredHeader {
-    pub(super) method: &'static str,
-    pub(super) member: String,
-    pub(super) header: String,
+pub(crate) struct MirroredHeader {
+    pub(crate) method: &'static str,
+    pub(crate) member: String,
+    pub(crate) header: String,
 }

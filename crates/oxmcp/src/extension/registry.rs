@@ -34,9 +34,9 @@ use crate::{logged::Logged, session::panics};
 /// The extensions of a server or a client, without conflicts with each other or with the protocol.
 #[derive(Clone, Default)]
 pub(crate) struct Extensions {
-    pub(super) all: Vec<Arc<Extension>>,
+    pub(crate) all: Vec<Arc<Extension>>,
     /// The IDs of the extensions with an unmet requirement, each with a description of it.
-    pub(super) unmet: Vec<(Arc<str>, String)>,
+    pub(crate) unmet: Vec<(Arc<str>, String)>,
 }
 
 impl Extensions {
@@ -368,7 +368,7 @@ impl Extension {
     }
 
     /// Checks that the client has declared the extension.
-    pub(super) fn expect_declared(&self, cx: &RequestContext) -> Result<()> {
+    pub(crate) fn expect_declared(&self, cx: &RequestContext) -> Result<()> {
         let declared = cx.client_capabilities().extensions.as_ref();
         if self.is_declared(declared) {
             return Ok(());

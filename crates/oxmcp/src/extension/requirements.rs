@@ -93,7 +93,7 @@ impl Extensions {
     ///
     /// # Errors
     /// The unmet requirement, as an internal error.
-    pub(super) fn check_met(&self, extension: &Extension) -> Result<()> {
+    pub(crate) fn check_met(&self, extension: &Extension) -> Result<()> {
         let mut unmet = self.unmet.iter();
         let problem = unmet.find(|(id, _)| *id == extension.id);
         problem.map_or(Ok(()), |(_, problem)| Err(Error::internal(problem.clone())))
@@ -102,7 +102,7 @@ impl Extensions {
 
 impl Extension {
     /// Whether a peer has declared the extension, in a revision of it that this side knows.
-    pub(super) fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
+    pub(crate) fn is_declared(&self, declared: Option<&JsonObject>) -> bool {
         let settings = declared.and_then(|declared| declared.get(&*self.id));
         settings.is_some_and(|settings| match settings.get(REVISION) {
             Some(member) => member.is_string() && self.accepts(revision(Some(member))),
@@ -118,7 +118,7 @@ impl Extension {
     }
 
     /// The settings that a rejected peer must declare.
-    pub(super) fn required_settings(&self) -> JsonObject {
+    pub(crate) fn required_settings(&self) -> JsonObject {
         let named = self.settings.get(REVISION);
         let named = named.map(|it| (REVISION.to_owned(), it.clone()));
         named.into_iter().collect()

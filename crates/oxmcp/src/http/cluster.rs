@@ -60,7 +60,7 @@ pub trait Cluster: SessionStore + EventStore + TaskStore + Bus + Clone {
 }
 
 /// A type-erased cluster, as endpoints hold it.
-pub(super) struct AnyCluster {
+pub(crate) struct AnyCluster {
     keys: SharedKeys,
     tasks: Arc<dyn AnyTaskStore>,
     compare: Compare,
@@ -72,10 +72,10 @@ pub(super) struct AnyCluster {
 }
 
 /// A setting that should be the same on all nodes: its name and value.
-pub(super) type SharedSetting = (&'static str, String);
+pub(crate) type SharedSetting = (&'static str, String);
 
 /// The name of the setting with the server's name.
-pub(super) const NAME: &str = "name of the server";
+pub(crate) const NAME: &str = "name of the server";
 
 /// The interval at which nodes publish their settings.
 const COMPARED: Duration = Duration::from_secs(20);
@@ -84,15 +84,15 @@ type Compare =
     Box<dyn Fn(&'static str, String) -> BoxFuture<'static, Result<Option<String>>> + Send + Sync>;
 
 /// The stores and the bus of a cluster, each with its own timeouts.
-pub(super) struct Parts {
-    pub(super) sessions: Arc<dyn AnySessionStore>,
-    pub(super) events: Arc<dyn AnyEventStore>,
-    pub(super) bus: Arc<dyn AnyBus>,
+pub(crate) struct Parts {
+    pub(crate) sessions: Arc<dyn AnySessionStore>,
+    pub(crate) events: Arc<dyn AnyEventStore>,
+    pub(crate) bus: Arc<dyn AnyBus>,
 }
 
 impl AnyCluster {
     /// Splits a cluster into its parts, for the server with this name, if the name is known.
-    pub(super) fn new(cluster: impl Cluster, server: Option<&str>) -> (Arc<Self>, Parts) {
+    pub(crate) fn new(cluster: impl Cluster, server: Option<&str>) -> (Arc<Self>, Parts) {
         let cluster = match server {
             Some(name) => cluster.for_server(name),
             None => cluster,
@@ -117,23 +117,23 @@ impl AnyCluster {
     }
 
     #[cfg(feature = "auth")]
-    pub(super) fn keys(&self) -> &SharedKeys {
+    pub(crate) fn keys(&self) -> &SharedKeys {
         &self.keys
     }
 
-    pub(super) fn tasks(&self) -> &Arc<dyn AnyTaskStore> {
+    pub(crate) fn tasks(&self) -> &Arc<dyn AnyTaskStore> {
         &self.tasks
     }
 
     /// Gives a server the keys and the task store, unless the server has its own.
-    pub(super) fn join(&self, server: &Server) {
+    pub(crate) fn join(&self, server: &Server) {
         server.share_keys(&self.keys);
         Tasks::share(server, &self.tasks);
     }
 
     /// # Errors
     /// If the cluster has no keys, or a server with another name uses it.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.keys.is_empty() {
             return self.check_name();
         }
@@ -144,7 +144,7 @@ impl AnyCluster {
     }
 
     /// Whether nothing has been compared yet.
-    pub(super) fn must_compare(&self) -> bool {
+    pub(crate) fn must_compare(&self) -> bool {
         !self.has_compared.load(Ordering::Relaxed)
     }
 
@@ -153,7 +153,7 @@ impl AnyCluster {
     ///
     /// # Errors
     /// If a server with another name uses the cluster: each would serve the sessions of the other.
-    pub(super) async fn compare(self: &Arc<Self>, facts: Vec<SharedSetting>) -> Result<()> {
+    pub(crate) async fn compare(self: &Arc<Self>, facts: Vec<SharedSetting>) -> Result<()> {
         if self.has_compared.swap(true, Ordering::Relaxed) {
             return self.check_name();
         }

@@ -115,7 +115,7 @@ pub(crate) struct Negotiated {
 #[cfg(feature = "http-server")]
 impl Negotiated {
     /// A negotiation that knows only the revision of the client.
-    pub(in crate::server) fn unknown(revision: Revision) -> Arc<Self> {
+    pub(crate) fn unknown(revision: Revision) -> Arc<Self> {
         let peer = Peer {
             revision,
             implementation: None,
@@ -129,7 +129,7 @@ impl Negotiated {
     }
 
     /// The same negotiation without the client's capabilities, so that it cannot be asked anything.
-    pub(in crate::server) fn without_capabilities(&self) -> Arc<Self> {
+    pub(crate) fn without_capabilities(&self) -> Arc<Self> {
         let peer = Peer {
             revision: self.peer.revision,
             implementation: self.peer.implementation.clone(),
@@ -277,7 +277,7 @@ impl Features {
     ///
     /// # Errors
     /// The first feature with such a key.
-    pub(super) fn check_metadata(&self) -> Result<()> {
+    pub(crate) fn check_metadata(&self) -> Result<()> {
         self.check_metadata_of(self.tools.after(None))?;
         self.check_metadata_of(self.prompts.after(None))?;
         self.check_metadata_of(self.resources.after(None))?;
@@ -285,7 +285,7 @@ impl Features {
     }
 
     /// The same check for features of one kind. A feature does not know the allowed keys, since extensions add their own.
-    pub(super) fn check_metadata_of<'a, T: Feature>(
+    pub(crate) fn check_metadata_of<'a, T: Feature>(
         &self,
         features: impl IntoIterator<Item = &'a Arc<T>>,
     ) -> Result<()> {
@@ -340,7 +340,7 @@ impl Features {
     }
 
     /// Whether clients can ask that calls of tools run as tasks: in 2025-11-25, if the tasks extension was added.
-    pub(super) fn has_core_tasks(&self, revision: Revision) -> bool {
+    pub(crate) fn has_core_tasks(&self, revision: Revision) -> bool {
         let name = method::GetTask::NAME;
         self.extensions.core_method(name, revision).is_some()
     }
@@ -350,7 +350,7 @@ impl Features {
     ///
     /// # Errors
     /// If the params are invalid, or the server serves no legacy revision.
-    pub(super) fn initialize(
+    pub(crate) fn initialize(
         &self,
         params: Text<'_>,
         is_identified: bool,
@@ -441,7 +441,7 @@ impl Features {
     ///
     /// # Errors
     /// If it cannot be encoded.
-    pub(super) fn discover(&self, revision: Revision) -> Result<Line> {
+    pub(crate) fn discover(&self, revision: Revision) -> Result<Line> {
         let known = self.handshakes.discovered.get();
         if let Some((_, known)) = known.filter(|(known, _)| *known == revision) {
             return Ok(known.clone());
@@ -494,7 +494,7 @@ impl Features {
 
     /// Whether to call the server author's hook when the caller subscribes to the resource. The hook could tell a hidden resource
     /// from a missing one, so it is called for neither.
-    pub(super) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
+    pub(crate) fn calls_subscribe_hook(&self, uri: &str, cx: &RequestContext) -> bool {
         let depends = self.resources.is_restricted_for(cx) || self.templates.is_restricted_for(cx);
         !depends
             || self.resources.get(uri, cx).is_some()
@@ -502,13 +502,13 @@ impl Features {
     }
 
     /// Whether these resources are visible to all callers or to none.
-    pub(super) fn are_visible(&self, uris: &BTreeSet<Arc<str>>) -> bool {
+    pub(crate) fn are_visible(&self, uris: &BTreeSet<Arc<str>>) -> bool {
         let may_depend = self.resources.may_be_restricted() || self.templates.may_be_restricted();
         uris.is_empty() || !may_depend
     }
 
     /// Removes the resources that the caller does not see; without a context, all.
-    pub(super) fn retain_visible(
+    pub(crate) fn retain_visible(
         &self,
         uris: &mut BTreeSet<Arc<str>>,
         cx: impl FnOnce() -> Option<RequestContext>,
@@ -585,7 +585,7 @@ impl FeatureStates {
     ///
     /// # Errors
     /// The first problem: a forbidden key in the `_meta` of a feature, or an extension that lacks one of its requirements.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self.serving() {
             Some(serving) => serving.check(),
             None => self.peek(Features::check_draft),
@@ -593,7 +593,7 @@ impl FeatureStates {
     }
 
     /// The parts of the definitions that hosts are known to reject or handle badly.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         self.peek(|features| {
             let mut findings = Vec::new();
             let tools = features.tools.after(None).map(|it| it.definition());

@@ -65,7 +65,7 @@ const METHODS: &[(&str, Handler)] = &[
 ///
 /// # Errors
 /// If the request is refused before its handler is called.
-pub(super) fn serve(
+pub(crate) fn serve(
     role: &ServerRole,
     features: &Features,
     cx: RequestContext,

@@ -240,7 +240,7 @@ macro_rules! impl_feature {
     };
 }
 
-pub(super) use impl_feature;
+pub(crate) use impl_feature;
 
 /// A feature that a request calls by name, with arguments: a tool or a prompt.
 pub(crate) trait Callable: Feature {

@@ -460,7 +460,7 @@ impl Server {
     }
 
     /// Runs a builder method for a [`StateScope`], which holds a second handle.
-    pub(super) fn build(&self, build: impl FnOnce(Self) -> Self) {
+    pub(crate) fn build(&self, build: impl FnOnce(Self) -> Self) {
         drop(build(Self(Arc::clone(&self.0))));
     }
 
@@ -520,21 +520,21 @@ impl Server {
     }
 
     /// Cache of the modern clients that made requests recently.
-    pub(super) fn clients(&self) -> &ClientCache {
+    pub(crate) fn clients(&self) -> &ClientCache {
         &self.0.clients
     }
 
     /// The subscriptions of requests that each have their own connection.
-    pub(super) fn open_subscriptions(&self) -> &Arc<OpenSubscriptions> {
+    pub(crate) fn open_subscriptions(&self) -> &Arc<OpenSubscriptions> {
         &self.0.open_subscriptions
     }
 
-    pub(super) fn changes(&self) -> &Arc<Changes> {
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
         &self.0.changes
     }
 
     /// Called when a client has connected or subscribes, within the current runtime: starts notifying it of changes.
-    pub(super) fn connected(&self) {
+    pub(crate) fn connected(&self) {
         self.0.changes.connected();
         #[cfg(feature = "http-server")]
         self.hear_nodes();
@@ -542,12 +542,12 @@ impl Server {
 
     /// The bus by which the nodes of the server notify each other of changes, if there is one.
     #[cfg(feature = "http-server")]
-    pub(super) fn bus_member(&self) -> &OnceLock<BusMember> {
+    pub(crate) fn bus_member(&self) -> &OnceLock<BusMember> {
         &self.0.bus_member
     }
 
     /// Adds features, for the builder methods. While the server is built, a duplicate id is a mistake.
-    pub(super) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
+    pub(crate) fn extended<T: Registered>(self, added: Result<Vec<Arc<T>>>) -> Self {
         let added = match added {
             Ok(added) => added,
             Err(error) => {
@@ -583,7 +583,7 @@ impl Server {
     /// # Errors
     /// If the server may be serving, and the metadata of a feature is not allowed. Then no feature is added. Before the server
     /// serves, an extension that allows the keys may still follow, so [`check`](Self::check) reports them.
-    pub(super) fn add<T: Registered>(&self, added: Vec<Arc<T>>) -> Result<()> {
+    pub(crate) fn add<T: Registered>(&self, added: Vec<Arc<T>>) -> Result<()> {
         if let Some(features) = self.0.features.serving() {
             features.check_metadata_of(&added)?;
         }
@@ -602,7 +602,7 @@ impl Server {
     }
 
     /// Removes features by their ids, and notifies connected clients if any existed.
-    pub(super) fn remove<T: Registered>(&self, ids: impl IntoIterator<Item = impl AsRef<str>>) {
+    pub(crate) fn remove<T: Registered>(&self, ids: impl IntoIterator<Item = impl AsRef<str>>) {
         // The iterator is code of the caller, which must not run under the lock.
         let ids: Vec<_> = ids.into_iter().collect();
         let mut removed = false;
@@ -618,14 +618,14 @@ impl Server {
     }
 
     /// Records a mistake in building the server, to report when it connects. Only the first one is kept.
-    pub(super) fn note(&self, done: Result<()>) {
+    pub(crate) fn note(&self, done: Result<()>) {
         if let Err(error) = done {
             self.0.mistake.lock().get_or_insert(error);
         }
     }
 
     /// Changes the features, for the builder methods.
-    pub(super) fn with(self, change: impl FnOnce(&mut Features)) -> Self {
+    pub(crate) fn with(self, change: impl FnOnce(&mut Features)) -> Self {
         if let Err(change) = self.0.features.edit(change) {
             self.0.features.warn_of_late_change();
             self.change(change);
@@ -634,7 +634,7 @@ impl Server {
     }
 
     /// Changes the features: a draft in place, and shared features by replacing them with a changed copy.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Features)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Features)) {
         let _one_at_a_time = self.0.mistake.lock();
         let Err(change) = self.0.features.edit(change) else {
             return;
@@ -646,7 +646,7 @@ impl Server {
     }
 
     /// The connections of the sessions that are open now.
-    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+    pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
         let connections = self.0.connections.lock().clone();
         let open = connections.iter().filter_map(Weak::upgrade);
         open.filter(|connection| !connection.is_ended()).collect()
@@ -683,7 +683,7 @@ impl Server {
     }
 
     /// Removes a connection that has ended, and all others that were dropped.
-    pub(super) fn remove_connection(&self, ended: &Arc<Connection>) {
+    pub(crate) fn remove_connection(&self, ended: &Arc<Connection>) {
         let ended = Arc::downgrade(ended);
         let mut connections = self.0.connections.lock();
         let before = connections.len();
@@ -697,7 +697,7 @@ impl Server {
     }
 
     /// Whether the server has, or may have, clients: those of an HTTP endpoint need no session.
-    pub(super) fn serves_others(&self) -> bool {
+    pub(crate) fn serves_others(&self) -> bool {
         let has_sessions = !self.connections().is_empty();
         #[cfg(feature = "http-server")]
         return has_sessions || self.0.has_endpoint.load(Ordering::Relaxed);
@@ -724,7 +724,7 @@ impl Server {
     }
 
     /// Starts pinging the client of a session that was just opened, if keep-alive is enabled.
-    pub(super) fn keep_connection_alive(&self, connection: &Arc<Connection>) {
+    pub(crate) fn keep_connection_alive(&self, connection: &Arc<Connection>) {
         if let Some(interval) = self.features().keep_alive {
             spawn(keep_alive(Arc::clone(connection), interval, 1));
         }

@@ -51,7 +51,7 @@ impl ServerSession {
 
     /// Runs a hook with the session at a server's end of a connection. The hook is called when the future is first polled, where
     /// panics are caught.
-    pub(super) fn run_hook<F>(
+    pub(crate) fn run_hook<F>(
         connection: &Arc<Connection>,
         hook: impl FnOnce(Self) -> F + Send + 'static,
     ) -> BoxFuture<()>
@@ -65,7 +65,7 @@ impl ServerSession {
     }
 
     /// The erased form of a hook that takes a session.
-    pub(super) fn erased<F, Fut>(hook: F) -> SessionHook
+    pub(crate) fn erased<F, Fut>(hook: F) -> SessionHook
     where
         F: Fn(Self) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
@@ -77,12 +77,12 @@ impl ServerSession {
         })
     }
 
-    pub(super) fn role(&self) -> &ServerRole {
+    pub(crate) fn role(&self) -> &ServerRole {
         &self.role
     }
 
     /// The client that has opened the session with `initialize`.
-    pub(super) fn client(&self) -> Option<&Arc<Peer>> {
+    pub(crate) fn client(&self) -> Option<&Arc<Peer>> {
         self.role.legacy_session().client()
     }
 
@@ -179,12 +179,12 @@ impl ServerSession {
     ///
     /// # Errors
     /// [`Error::is_unsupported`] if the client is modern.
-    pub(super) fn takes_requests(&self, method: &str) -> Result<&Arc<Peer>> {
+    pub(crate) fn takes_requests(&self, method: &str) -> Result<&Arc<Peer>> {
         self.require_client(method, "modern clients accept no requests")
     }
 
     /// Checks that the client knows the extension that a message belongs to. `advice` is for clients that opened no session.
-    pub(super) fn check_extension(
+    pub(crate) fn check_extension(
         &self,
         table: &'static [Row],
         name: &str,
@@ -274,7 +274,7 @@ impl RequestContext {
     }
 
     /// Whether the server refuses invalid arguments, even if they could be repaired.
-    pub(super) fn has_strict_arguments(&self) -> bool {
+    pub(crate) fn has_strict_arguments(&self) -> bool {
         let session = self.server_session();
         session.is_some_and(|it| it.server().features().has_strict_arguments)
     }

@@ -74,27 +74,27 @@ pub(crate) struct Connection {
     #[cfg(feature = "http-server")]
     is_shared: AtomicBool,
     /// The state of its shutdown; see `driver/shutdown.rs`.
-    pub(in crate::session) shutdown: Shutdown,
+    pub(crate) shutdown: Shutdown,
     /// The first line from the peer that was not a message. It often shows why the connection does not work.
-    pub(in crate::session) stray_line: Mutex<Option<String>>,
+    pub(crate) stray_line: Mutex<Option<String>>,
 }
 
 /// The state of a connection's shutdown.
 #[derive(Default)]
-pub(in crate::session) struct Shutdown {
+pub(crate) struct Shutdown {
     /// Set when this side wants to close.
-    pub(in crate::session) closing: Latch,
+    pub(crate) closing: Latch,
     /// A callback for that moment, if no driver waits for it.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) on_closing: Mutex<Option<OnClosing>>,
+    pub(crate) on_closing: Mutex<Option<OnClosing>>,
     /// Set when the driver has ended. `outcome` then has the reason.
-    pub(in crate::session) ended: Latch,
-    pub(in crate::session) outcome: OnceLock<Outcome>,
+    pub(crate) ended: Latch,
+    pub(crate) outcome: OnceLock<Outcome>,
 }
 
 /// A callback for when a connection must close.
 #[cfg(feature = "http-server")]
-pub(in crate::session) type OnClosing = Box<dyn FnOnce() + Send>;
+pub(crate) type OnClosing = Box<dyn FnOnce() + Send>;
 
 /// The reason why a connection ended.
 #[derive(Clone, Debug)]
@@ -248,7 +248,7 @@ impl Connection {
     }
 
     /// The part that all branches share: the trunk.
-    pub(in crate::session) fn shared(&self) -> &Self {
+    pub(crate) fn shared(&self) -> &Self {
         self.trunk.as_deref().unwrap_or(self)
     }
 
@@ -278,7 +278,7 @@ impl Connection {
     }
 
     /// The peer's requests in flight that have a progress token.
-    pub(in crate::session) fn progress_tokens(&self) -> &ProgressTokens<ContextParts> {
+    pub(crate) fn progress_tokens(&self) -> &ProgressTokens<ContextParts> {
         &self.shared().progress_tokens
     }
 
@@ -291,7 +291,7 @@ impl Connection {
     }
 
     /// The notification queue, if an answer that arrives now may have to wait until handlers have begun.
-    pub(in crate::session) fn awaited_notifications(&self) -> Option<&Arc<NotificationQueue>> {
+    pub(crate) fn awaited_notifications(&self) -> Option<&Arc<NotificationQueue>> {
         let queue = self.shared().notifications.get();
         queue.filter(|queue| queue.is_awaited())
     }
@@ -303,12 +303,12 @@ impl Connection {
     }
 
     /// The questions of the peer during which no call of this side times out.
-    pub(in crate::session) fn paused_deadlines(&self) -> &PausedDeadlines {
+    pub(crate) fn paused_deadlines(&self) -> &PausedDeadlines {
         &self.shared().paused_deadlines
     }
 
     /// Records the code of an error answer.
-    pub(in crate::session) fn note_failure(&self, code: ErrorCode) {
+    pub(crate) fn note_failure(&self, code: ErrorCode) {
         self.last_error.store(code.value(), Ordering::Relaxed);
     }
 
@@ -475,7 +475,7 @@ pub(crate) struct Arrival<'a> {
 /// ```
 #[derive(Clone)]
 pub struct RequestContext {
-    pub(in crate::session) parts: Arc<ContextParts>,
+    pub(crate) parts: Arc<ContextParts>,
 }
 
 impl RequestContext {
@@ -506,7 +506,7 @@ pub(crate) struct ContextParts {
     pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) peer: Arc<Peer>,
     pub(crate) progress_token: Option<ProgressToken>,
-    pub(in crate::session) progress_rate: ProgressRate,
+    pub(crate) progress_rate: ProgressRate,
     pub(crate) log_level: Option<LoggingLevel>,
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
@@ -519,7 +519,7 @@ pub(crate) struct ContextParts {
     #[cfg(feature = "server")]
     pub(crate) task: OnceLock<oxmcp_protocol::TaskMetadata>,
     /// Set with the answer, which no more messages of the request may follow.
-    pub(in crate::session) answered: AtomicBool,
+    pub(crate) answered: AtomicBool,
 }
 
 impl AsRef<Latch> for ContextParts {
@@ -540,16 +540,16 @@ pub(crate) struct Peer {
 
 /// A request or a notification in the middleware.
 pub struct Request {
-    pub(in crate::session) method: Cow<'static, str>,
-    pub(in crate::session) params: Option<Box<RawValue>>,
+    pub(crate) method: Cow<'static, str>,
+    pub(crate) params: Option<Box<RawValue>>,
     /// The params as they were received, if a middleware has replaced them.
     #[cfg(all(feature = "auth", feature = "http-server"))]
-    pub(in crate::session) original: Option<Box<RawValue>>,
-    pub(in crate::session) direction: Direction,
+    pub(crate) original: Option<Box<RawValue>>,
+    pub(crate) direction: Direction,
 }
 
 /// The direction of a [`Request`].
-pub(in crate::session) enum Direction {
+pub(crate) enum Direction {
     Incoming(RequestContext),
     /// The options are set for a request and not for a notification.
     Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
@@ -561,7 +561,7 @@ pub(in crate::session) enum Direction {
 ///
 /// It is a [`tower::Service`](tower_service::Service), so tower's layers can wrap it.
 #[derive(Clone)]
-pub struct Next(pub(in crate::session) Arc<NextFn>);
+pub struct Next(pub(crate) Arc<NextFn>);
 
 /// The function that a [`Next`] calls with a request.
-pub(in crate::session) type NextFn = dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync;
+pub(crate) type NextFn = dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync;

@@ -355,7 +355,7 @@ impl EventBatch {
     }
 
     /// The data of one event; empty if there is no such event.
-    pub(super) fn get(&self, position: usize) -> Bytes {
+    pub(crate) fn get(&self, position: usize) -> Bytes {
         self.text.slice(self.range(position))
     }
 
@@ -368,7 +368,7 @@ impl EventBatch {
     }
 
     /// The size of the data of all events, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.text.len()
     }
 }

@@ -256,7 +256,7 @@ impl SessionRecord {
     }
 
     /// The approximate size in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let principal = self.principal.as_ref().map_or(0, String::len);
         let subscribed = self.subscribed.iter().map(|uri| uri.len() + 32);
         256 + principal + self.initialize.get().len() + subscribed.sum::<usize>()

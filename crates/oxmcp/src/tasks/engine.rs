@@ -34,11 +34,11 @@ use crate::{
 /// The maximum number of attempts to change a task that other processes change at the same time.
 const MAX_TRIES: usize = 100;
 /// The duration of a task's lease. The process that runs the task renews it in time.
-pub(super) const LEASE: Duration = Duration::from_secs(15);
+pub(crate) const LEASE: Duration = Duration::from_secs(15);
 /// The shortest TTL that a client can request. While a task works, its record is rewritten whenever half of its TTL has passed.
 const MIN_TTL: Duration = Duration::from_secs(10);
 /// The longest time that a task is kept, even if it works for longer.
-pub(super) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The [tasks](super) extension of a server: pass [`extension`](Self::extension) to the server.
 #[derive(Clone)]
@@ -48,30 +48,30 @@ pub struct Tasks {
     is_in_memory: bool,
     ttl: Duration,
     poll_interval: Duration,
-    pub(super) local: Arc<Local>,
+    pub(crate) local: Arc<Local>,
 }
 
 /// The properties of a call at the time it becomes a task.
 #[derive(Default)]
-pub(super) struct NewTask {
+pub(crate) struct NewTask {
     /// The TTL that the client requests.
-    pub(super) ttl_ms: Option<u64>,
-    pub(super) replay: Option<TaskReplay>,
+    pub(crate) ttl_ms: Option<u64>,
+    pub(crate) replay: Option<TaskReplay>,
     /// The status message of the handler's latest progress.
-    pub(super) message: Option<String>,
+    pub(crate) message: Option<String>,
     /// The outcome of a call that has already ended.
-    pub(super) outcome: Option<TaskOutcome>,
+    pub(crate) outcome: Option<TaskOutcome>,
 }
 
 /// The state of this process for the tasks of one server.
-pub(super) struct Local {
+pub(crate) struct Local {
     /// Whether the search for orphans is running.
-    pub(super) is_sweeping: AtomicBool,
+    pub(crate) is_sweeping: AtomicBool,
     /// `closing` is cancelled to hand all tasks over, `cut` to cut off the remaining ones.
-    pub(super) closing: CancellationToken,
-    pub(super) cut: CancellationToken,
+    pub(crate) closing: CancellationToken,
+    pub(crate) cut: CancellationToken,
     /// The number of tasks that run in this process.
-    pub(super) running: watch::Sender<usize>,
+    pub(crate) running: watch::Sender<usize>,
     /// The store that the nodes of the server share, if the author has chosen no other store.
     #[cfg(feature = "http-server")]
     shared: OnceLock<Arc<dyn AnyTaskStore>>,
@@ -90,13 +90,13 @@ impl Local {
     }
 
     /// Counts one more running task, until the returned guard is dropped.
-    pub(super) fn count(self: &Arc<Self>) -> Counted {
+    pub(crate) fn count(self: &Arc<Self>) -> Counted {
         self.running.send_modify(|running| *running += 1);
         Counted(Arc::clone(self))
     }
 
     /// Waits until no task runs in this process.
-    pub(super) async fn ended(&self) {
+    pub(crate) async fn ended(&self) {
         let mut running = self.running.subscribe();
         // This cannot fail, because `self` holds the sender.
         let _ = running.wait_for(|running| *running == 0).await;
@@ -104,7 +104,7 @@ impl Local {
 }
 
 /// A guard that counts one task as running.
-pub(super) struct Counted(Arc<Local>);
+pub(crate) struct Counted(Arc<Local>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -127,7 +127,7 @@ impl Tasks {
     }
 
     /// The same settings and store, for another server.
-    pub(super) fn for_server(&self) -> Self {
+    pub(crate) fn for_server(&self) -> Self {
         Self {
             local: Local::new(),
             ..self.clone()
@@ -146,7 +146,7 @@ impl Tasks {
 
     /// Stores the tasks in this store from now on, if they would otherwise be in memory. Returns whether that was so.
     #[cfg(feature = "http-server")]
-    pub(super) fn share_store(&self, store: &Arc<dyn AnyTaskStore>) -> bool {
+    pub(crate) fn share_store(&self, store: &Arc<dyn AnyTaskStore>) -> bool {
         if self.is_in_memory {
             self.local.shared.get_or_init(|| Arc::clone(store));
         }
@@ -168,7 +168,7 @@ impl Tasks {
     }
 
     /// Whether the store may contain tasks that other processes have begun.
-    pub(super) fn may_have_orphans(&self) -> bool {
+    pub(crate) fn may_have_orphans(&self) -> bool {
         #[cfg(feature = "http-server")]
         if self.local.shared.get().is_some() {
             return true;
@@ -200,7 +200,7 @@ impl Tasks {
     }
 
     /// Creates a task. All processes that share the store can find it when this returns.
-    pub(super) async fn create(
+    pub(crate) async fn create(
         &self,
         cx: &RequestContext,
         tool: &str,
@@ -238,14 +238,14 @@ impl Tasks {
     /// # Errors
     /// The same error for an unknown ID, an expired task, and a task of another owner. A different error if the caller's token
     /// lacks the scopes that the task's tool needs.
-    pub(super) async fn find(&self, cx: &RequestContext, id: &str) -> Result<StoredTask> {
+    pub(crate) async fn find(&self, cx: &RequestContext, id: &str) -> Result<StoredTask> {
         let found = self.own(cx, id).await?.ok_or_else(unknown)?;
         scopes::check(cx, &found.task)?;
         Ok(found)
     }
 
     /// Finds a task for a list. `None` for a task that the caller may not see.
-    pub(super) async fn visible(
+    pub(crate) async fn visible(
         &self,
         cx: &RequestContext,
         id: &str,
@@ -263,7 +263,7 @@ impl Tasks {
     }
 
     /// The IDs of an owner's tasks after the ID `after`, at most `limit` of them.
-    pub(super) async fn list(
+    pub(crate) async fn list(
         &self,
         owner: &str,
         after: Option<&str>,
@@ -277,7 +277,7 @@ impl Tasks {
         self.store().list(Some(owner), after, limit).await
     }
 
-    pub(super) async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
+    pub(crate) async fn load(&self, id: &str) -> Result<Option<StoredTask>> {
         if !is_id(id) {
             return Ok(None);
         }
@@ -285,28 +285,28 @@ impl Tasks {
     }
 
     /// Leases a task, unless another lease of it is valid. Returns the epoch of the lease.
-    pub(super) async fn claim(&self, id: &str) -> Result<Option<u64>> {
+    pub(crate) async fn claim(&self, id: &str) -> Result<Option<u64>> {
         self.store().claim(id, LEASE).await
     }
 
     /// Renews a lease. Returns whether the lease was still valid.
-    pub(super) async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
+    pub(crate) async fn renew(&self, id: &str, epoch: u64, lease: Duration) -> Result<bool> {
         self.store().renew(id, epoch, lease).await
     }
 
     /// The IDs of at most `limit` tasks whose lease has expired.
-    pub(super) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
+    pub(crate) async fn orphans(&self, limit: usize) -> Result<Vec<String>> {
         self.store().orphans(limit).await
     }
 
     /// Whether other processes can continue the tasks when this process ends.
-    pub(super) fn outlive_process(&self) -> bool {
+    pub(crate) fn outlive_process(&self) -> bool {
         self.store().outlives_process()
     }
 
     /// Hands the tasks that run in this process over to other processes. Tasks that cannot be handed over may finish within
     /// `drain`.
-    pub(super) async fn hand_over(&self, drain: Duration) {
+    pub(crate) async fn hand_over(&self, drain: Duration) {
         let local = &self.local;
         local.closing.cancel();
         if timeout(drain, local.ended()).await.is_err() {
@@ -317,13 +317,13 @@ impl Tasks {
     }
 
     /// Waits until a task has another revision or is gone.
-    pub(super) async fn changed(&self, id: &str, revision: u64) -> Result<()> {
+    pub(crate) async fn changed(&self, id: &str, revision: u64) -> Result<()> {
         self.store().changed(id, revision).await
     }
 
     /// Changes a task, and notifies its subscribers. `change` may be called several times, and returns whether it changed
     /// anything. Returns `None` if it did not, or if the task is gone.
-    pub(super) async fn change(
+    pub(crate) async fn change(
         &self,
         server: &Server,
         id: &str,
@@ -333,7 +333,7 @@ impl Tasks {
     }
 
     /// Like [`change`](Self::change), for the holder of the lease. Also returns `None` if the lease was lost.
-    pub(super) async fn change_leased(
+    pub(crate) async fn change_leased(
         &self,
         server: &Server,
         id: &str,
@@ -345,7 +345,7 @@ impl Tasks {
     }
 
     /// Changes a leased task without notifying its subscribers, for data that no client sees.
-    pub(super) async fn change_quietly(
+    pub(crate) async fn change_quietly(
         &self,
         id: &str,
         epoch: u64,
@@ -391,19 +391,19 @@ impl Tasks {
 }
 
 /// The interval and the amount of the extensions of a new task's TTL while it works: at least half of its TTL always remains.
-pub(super) fn extension_step(task: &TaskRecord) -> Duration {
+pub(crate) fn extension_step(task: &TaskRecord) -> Duration {
     Duration::from_millis((task.ttl_ms / 2).max(1))
 }
 
 /// Extends the TTL of a task that works.
-pub(super) fn extend(task: &mut TaskRecord, step: Duration) -> bool {
+pub(crate) fn extend(task: &mut TaskRecord, step: Duration) -> bool {
     task.extend(in_ms(step), in_ms(MAX_TTL))
 }
 
 opaque_debug!(Tasks, |it| { ttl: it.ttl, poll_interval: it.poll_interval });
 
 /// The single error for a task that is unknown, has expired, or belongs to another owner.
-pub(super) fn unknown() -> Error {
+pub(crate) fn unknown() -> Error {
     Error::invalid_params("task not found: it may have expired")
 }
 
@@ -455,7 +455,7 @@ fn decode(id: &str) -> Option<Vec<u8>> {
 }
 
 /// Filters the IDs that belong to the caller and to tools that its token permits, whether or not the tasks exist.
-pub(super) fn own_ids<'a>(
+pub(crate) fn own_ids<'a>(
     cx: &RequestContext,
     ids: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = &'a str> {

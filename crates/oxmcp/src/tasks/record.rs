@@ -10,9 +10,9 @@ use super::takeover::{Entry, MAX_BYTES, TaskReplay};
 use crate::error::Error;
 
 /// The error message of an orphan that must not run again.
-pub(super) const ENDED: &str = "task interrupted: its process ended or stalled; check which work was done before calling the tool again";
+pub(crate) const ENDED: &str = "task interrupted: its process ended or stalled; check which work was done before calling the tool again";
 /// The maximum number of open questions of one task. More are useless, because a user answers one form after another.
-pub(super) const MAX_QUESTIONS: usize = 32;
+pub(crate) const MAX_QUESTIONS: usize = 32;
 
 /// The stored data of a task. Serialize it as JSON, which includes the format version: a release that does not know the format
 /// fails to read the record, rather than continue with half of it.
@@ -164,7 +164,7 @@ impl TaskRecord {
     }
 
     /// Ends the task. The first end of a task is final.
-    pub(super) fn finish(&mut self, outcome: TaskOutcome) -> bool {
+    pub(crate) fn finish(&mut self, outcome: TaskOutcome) -> bool {
         if self.is_over() {
             return false;
         }
@@ -184,7 +184,7 @@ impl TaskRecord {
     }
 
     /// Cancels the task, whatever its handler does afterwards.
-    pub(super) fn cancel(&mut self) -> bool {
+    pub(crate) fn cancel(&mut self) -> bool {
         if self.is_over() {
             return false;
         }
@@ -201,7 +201,7 @@ impl TaskRecord {
     }
 
     /// Records a question or a step of the handler. A handler with too much recorded data is not run again.
-    pub(super) fn note(&mut self, entry: Entry) -> bool {
+    pub(crate) fn note(&mut self, entry: Entry) -> bool {
         if self.is_over() {
             return false;
         }
@@ -217,7 +217,7 @@ impl TaskRecord {
     }
 
     /// Prepares the task for another process that takes it over.
-    pub(super) fn hand_over(&mut self) -> bool {
+    pub(crate) fn hand_over(&mut self) -> bool {
         if let Some(replay) = &mut self.replay {
             replay.hand_over();
         }
@@ -225,7 +225,7 @@ impl TaskRecord {
     }
 
     /// Lets another process take the task over, or ends the task if it cannot continue.
-    pub(super) fn take_over(&mut self) -> bool {
+    pub(crate) fn take_over(&mut self) -> bool {
         let goes_on = match &mut self.replay {
             Some(replay) => replay.take_over(),
             None => Err(Error::internal(ENDED)),
@@ -237,7 +237,7 @@ impl TaskRecord {
     }
 
     /// Leaves the work to another party: the handler is never run again, even if its process ends.
-    pub(super) fn leave(&mut self) -> bool {
+    pub(crate) fn leave(&mut self) -> bool {
         if self.is_over() {
             return false;
         }
@@ -247,7 +247,7 @@ impl TaskRecord {
     }
 
     /// Sets the status message.
-    pub(super) fn report(&mut self, message: &str) -> bool {
+    pub(crate) fn report(&mut self, message: &str) -> bool {
         if self.is_over() || self.status_message.as_deref() == Some(message) {
             return false;
         }
@@ -257,7 +257,7 @@ impl TaskRecord {
 
     /// Adds a question, under a key that no other question of the task ever has. `None` if the task has ended or has too many
     /// questions.
-    pub(super) fn ask(&mut self, question: Box<RawValue>) -> Option<String> {
+    pub(crate) fn ask(&mut self, question: Box<RawValue>) -> Option<String> {
         if self.is_over() || self.questions.len() >= MAX_QUESTIONS {
             return None;
         }
@@ -269,7 +269,7 @@ impl TaskRecord {
     }
 
     /// Accepts an answer. An answer to a question that is not open is ignored.
-    pub(super) fn answer(&mut self, key: &str, answer: &RawValue) -> bool {
+    pub(crate) fn answer(&mut self, key: &str, answer: &RawValue) -> bool {
         if self.is_over() || self.questions.remove(key).is_none() {
             return false;
         }
@@ -279,7 +279,7 @@ impl TaskRecord {
     }
 
     /// Accepts an error in place of an answer. An error for a question that is not open is ignored.
-    pub(super) fn refuse(&mut self, key: &str, error: ErrorObject) -> bool {
+    pub(crate) fn refuse(&mut self, key: &str, error: ErrorObject) -> bool {
         if self.is_over() || self.questions.remove(key).is_none() {
             return false;
         }
@@ -289,7 +289,7 @@ impl TaskRecord {
     }
 
     /// Withdraws a question whose answer the handler no longer waits for.
-    pub(super) fn withdraw(&mut self, key: &str) -> bool {
+    pub(crate) fn withdraw(&mut self, key: &str) -> bool {
         let was_open = self.questions.remove(key).is_some();
         let was_refused = self.refusals.remove(key).is_some();
         let was_answered = self.answers.remove(key).is_some() || was_refused;
@@ -307,7 +307,7 @@ impl TaskRecord {
 
     /// Extends the TTL while the task works. It is not extended while the task waits for its client or for work that another
     /// party does, because whether that party is still at work is unknown.
-    pub(super) fn extend(&mut self, by_ms: u64, at_most_ms: u64) -> bool {
+    pub(crate) fn extend(&mut self, by_ms: u64, at_most_ms: u64) -> bool {
         let longer = self.ttl_ms.saturating_add(by_ms).min(at_most_ms);
         let is_running = self.status == TaskStatus::Working && !self.is_delegated;
         let changes = is_running && longer > self.ttl_ms;

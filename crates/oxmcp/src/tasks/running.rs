@@ -53,7 +53,7 @@ const MAX_STORED: usize = 3;
 const SHUT_DOWN: &str = "task interrupted: its process was shut down; check which work was done before calling the tool again";
 
 /// A call that continues as a task.
-pub(super) struct RunningTask(Arc<Inner>);
+pub(crate) struct RunningTask(Arc<Inner>);
 
 struct Inner {
     tasks: Arc<Tasks>,
@@ -83,12 +83,12 @@ struct Inner {
 }
 
 impl RunningTask {
-    pub(super) fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.0.id
     }
 
     /// Leaves the work to others: no process runs the handler again, even if this one ends.
-    pub(super) async fn leave(&self) -> Result<()> {
+    pub(crate) async fn leave(&self) -> Result<()> {
         let inner = &self.0;
         let (tasks, id) = (&inner.tasks, &inner.id);
         let left = tasks.change_quietly(id, inner.epoch, TaskRecord::leave);
@@ -115,7 +115,7 @@ impl RunningTask {
 }
 
 /// A task that was created for a call, whose handler is not detached yet.
-pub(super) struct CreatedTask {
+pub(crate) struct CreatedTask {
     inner: Arc<Inner>,
     task: TaskRecord,
 }
@@ -125,7 +125,7 @@ impl CreatedTask {
     ///
     /// # Errors
     /// If the store is full, or fails. The call can still run to its end.
-    pub(super) async fn create(
+    pub(crate) async fn create(
         tasks: &Arc<Tasks>,
         cx: &RequestContext,
         tool: &str,
@@ -151,7 +151,7 @@ impl CreatedTask {
     }
 
     /// Lets the handler continue as the task, and returns the answer to the call.
-    pub(super) async fn begin(
+    pub(crate) async fn begin(
         self,
         cx: &RequestContext,
         call: DetachableCall,
@@ -164,7 +164,7 @@ impl CreatedTask {
 }
 
 /// Turns a call whose handler has not begun into a task, and returns the answer to the call.
-pub(super) async fn start(
+pub(crate) async fn start(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
     tool: &str,
@@ -176,7 +176,7 @@ pub(super) async fn start(
 
 /// Turns a call whose handler has begun into a task, and returns the answer to the call. If no task can be created, the call
 /// continues without one, because ending it would leave its work half done.
-pub(super) async fn continue_as_task(
+pub(crate) async fn continue_as_task(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
     tool: &str,
@@ -196,7 +196,7 @@ fn warn_without_task(tool: &str, error: &Error) {
 }
 
 /// Continues a task of another process: runs its handler from the top.
-pub(super) async fn resume(
+pub(crate) async fn resume(
     tasks: &Arc<Tasks>,
     server: &Server,
     task: &TaskRecord,
@@ -231,7 +231,7 @@ pub(super) async fn resume(
 }
 
 /// Detaches a handler that runs again. Returns the answer that its client has already received, for the layers around the handler.
-pub(super) async fn resume_detached(
+pub(crate) async fn resume_detached(
     work: &RunningTask,
     cx: &RequestContext,
     call: DetachableCall,
@@ -246,7 +246,7 @@ pub(super) async fn resume_detached(
 
 /// Turns a call that has ended into a task, and returns the answer to the call. If no task can be created, the answer is the
 /// result.
-pub(super) async fn keep(
+pub(crate) async fn keep(
     tasks: &Arc<Tasks>,
     cx: &RequestContext,
     tool: &str,

@@ -10,13 +10,13 @@ use crate::{
 
 /// The scopes of a tool, for a task of it that this caller creates.
 #[cfg(all(feature = "auth", feature = "http-server"))]
-pub(super) fn of_tool(cx: &RequestContext, tool: &str) -> String {
+pub(crate) fn of_tool(cx: &RequestContext, tool: &str) -> String {
     cx.scopes_of_tool(tool).to_string()
 }
 
 /// All scopes that tasks of this caller may need and that its token permits.
 #[cfg(all(feature = "auth", feature = "http-server"))]
-pub(super) fn permitted(cx: &RequestContext) -> Vec<String> {
+pub(crate) fn permitted(cx: &RequestContext) -> Vec<String> {
     let all = cx.permitted_tool_scopes(|_| true);
     all.iter().map(ToString::to_string).collect()
 }
@@ -28,12 +28,12 @@ fn is_permitted(cx: &RequestContext, scopes: &str) -> bool {
 }
 
 #[cfg(not(all(feature = "auth", feature = "http-server")))]
-pub(super) fn of_tool(_cx: &RequestContext, _tool: &str) -> String {
+pub(crate) fn of_tool(_cx: &RequestContext, _tool: &str) -> String {
     String::new()
 }
 
 #[cfg(not(all(feature = "auth", feature = "http-server")))]
-pub(super) fn permitted(_cx: &RequestContext) -> Vec<String> {
+pub(crate) fn permitted(_cx: &RequestContext) -> Vec<String> {
     Vec::new()
 }
 
@@ -47,7 +47,7 @@ fn is_permitted(_cx: &RequestContext, scopes: &str) -> bool {
 ///
 /// # Errors
 /// If the token does not permit the scopes of the task.
-pub(super) fn check(cx: &RequestContext, task: &TaskRecord) -> Result<()> {
+pub(crate) fn check(cx: &RequestContext, task: &TaskRecord) -> Result<()> {
     if is_permitted(cx, &task.scopes) {
         return Ok(());
     }

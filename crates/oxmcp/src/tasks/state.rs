@@ -9,7 +9,7 @@ use super::{
 
 impl TaskState {
     /// The answer to a call that became a task, without questions and outcome.
-    pub(super) fn created(task: &TaskRecord) -> Self {
+    pub(crate) fn created(task: &TaskRecord) -> Self {
         Self {
             task_id: task.id.clone(),
             status: task.status.clone(),
@@ -25,7 +25,7 @@ impl TaskState {
     }
 
     /// The whole state, with the questions or the outcome.
-    pub(super) fn of(task: &TaskRecord) -> Self {
+    pub(crate) fn of(task: &TaskRecord) -> Self {
         let mut state = Self::created(task);
         if task.status == TaskStatus::InputRequired {
             let questions = task.questions.iter();
@@ -42,7 +42,7 @@ impl TaskState {
 }
 
 /// A time since 1970 in ISO 8601, in UTC. The calendar algorithm is Howard Hinnant's `civil_from_days`.
-pub(super) fn iso_8601(ms: u64) -> String {
+pub(crate) fn iso_8601(ms: u64) -> String {
     let (days, ms) = (ms / 86_400_000, ms % 86_400_000);
     let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
     // Years begin in March here, so that the leap day is the last of its year.

@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 pub const ID: &str = "io.modelcontextprotocol/tasks";
 
 /// The result type of a call that became a task.
-pub(super) const RESULT_TYPE: &str = "task";
+pub(crate) const RESULT_TYPE: &str = "task";
 
 /// The key of subscriptions to tasks, whose value is a list of task IDs.
-pub(super) const LISTEN_KEY: &str = "taskIds";
+pub(crate) const LISTEN_KEY: &str = "taskIds";
 
 /// The request `tasks/get`.
 #[derive(Clone, Copy, Debug)]

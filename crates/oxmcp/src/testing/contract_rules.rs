@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 
 /// The time that a rule waits for something that must happen.
 #[cfg(feature = "http-server")]
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Names that a store must distinguish, regardless of the format of its keys.
 #[cfg(feature = "http-server")]
-pub(super) const HOSTILE: [&str; 12] = [
+pub(crate) const HOSTILE: [&str; 12] = [
     "",
     "{}",
     "}{",
@@ -29,7 +29,7 @@ pub(super) const HOSTILE: [&str; 12] = [
 
 /// Fails if `found` differs from `expected`.
 #[expect(clippy::needless_pass_by_value, reason = "it reads better in a call")]
-pub(super) fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> Result<()> {
+pub(crate) fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> Result<()> {
     if found == expected {
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub(super) fn must<T: PartialEq + Debug>(rule: &str, found: T, expected: T) -> R
 }
 
 /// A unique name, even in a database that is not empty.
-pub(super) fn unique() -> String {
+pub(crate) fn unique() -> String {
     let mut random = [0; 16];
     // Without random bytes the contract still works with an empty store.
     let _ = getrandom::fill(&mut random);

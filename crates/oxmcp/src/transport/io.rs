@@ -110,7 +110,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     }
 
     /// Waits for the next line, whose bytes [`line`](Self::line) returns. `None` at the end of the stream. Cancel safe.
-    pub(super) async fn find(&mut self) -> io::Result<Option<NextLine>> {
+    pub(crate) async fn find(&mut self) -> io::Result<Option<NextLine>> {
         loop {
             match self.lines.next() {
                 Some(found) => return Ok(Some(found)),
@@ -125,12 +125,12 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
     }
 
     /// The next line, if it has been read already.
-    pub(super) fn try_find(&mut self) -> Option<NextLine> {
+    pub(crate) fn try_find(&mut self) -> Option<NextLine> {
         self.lines.next()
     }
 
     /// The frame of a line that was found.
-    pub(super) fn frame(&self, found: NextLine) -> Frame<'_> {
+    pub(crate) fn frame(&self, found: NextLine) -> Frame<'_> {
         match found {
             NextLine::Line(line) => Frame::Message(self.line(line)),
             NextLine::TooLong => Frame::TooLong {
@@ -139,7 +139,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> LineReader<R> {
         }
     }
 
-    pub(super) fn line(&self, line: Range<usize>) -> &[u8] {
+    pub(crate) fn line(&self, line: Range<usize>) -> &[u8] {
         self.lines.line(line)
     }
 
@@ -183,7 +183,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> LineWriter<W> {
 
     /// The stream, until it is closed.
     #[cfg(all(unix, feature = "client"))]
-    pub(super) fn stream(&self) -> Option<&W> {
+    pub(crate) fn stream(&self) -> Option<&W> {
         self.writer.as_ref()
     }
 
@@ -237,7 +237,7 @@ impl<W> fmt::Debug for LineWriter<W> {
 }
 
 /// Converts an error of the stream: to `Error::closed` only if the peer is gone.
-pub(super) fn stream_error(error: io::Error) -> Error {
+pub(crate) fn stream_error(error: io::Error) -> Error {
     if is_gone(&error) {
         return Error::closed(format!("connection lost: {error}")).with_source(error);
     }

@@ -58,7 +58,7 @@ struct Question {
 }
 
 /// Adds all features of this file.
-pub(super) fn offer(server: Server) -> oxmcp::Result<Server> {
+pub(crate) fn offer(server: Server) -> oxmcp::Result<Server> {
     let touched = Arc::new(AtomicBool::new(false));
     let server = server
         .logging()

@@ -24,7 +24,7 @@ struct Sure {
 }
 
 /// Adds the tool, if there is a file for its effects.
-pub(super) fn offer(server: Server) -> oxmcp::Result<Server> {
+pub(crate) fn offer(server: Server) -> oxmcp::Result<Server> {
     let Some(file) = env::var_os("ORDERS") else {
         return Ok(server);
     };

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 /// Adds all tools of this file.
-pub(super) fn offer(server: Server) -> Server {
+pub(crate) fn offer(server: Server) -> Server {
     let tasks = Tasks::in_memory().poll_interval(Duration::from_millis(50));
     let soon = TaskPolicy::After(Duration::from_millis(100));
     server.extension(tasks.extension()).tools([

@@ -32,7 +32,7 @@ impl Project for ContentBlock {
 }
 
 /// Replaces audio by a text that describes it, for revisions without audio content.
-pub(super) fn audio_as_text(audio: &mut AudioContent, to: Revision) -> TextContent {
+pub(crate) fn audio_as_text(audio: &mut AudioContent, to: Revision) -> TextContent {
     let text = format!("[audio: {}, {} bytes]", audio.mime_type, audio.data.len());
     with_annotations(TextContent::new(text), audio.annotations.take(), to)
 }
@@ -51,7 +51,7 @@ fn link_as_text(link: &mut Resource, to: Revision) -> TextContent {
     with_annotations(TextContent::new(text), link.annotations.take(), to)
 }
 
-pub(super) fn unknown_as_text(object: &mut JsonObject) -> TextContent {
+pub(crate) fn unknown_as_text(object: &mut JsonObject) -> TextContent {
     TextContent::new(Value::Object(std::mem::take(object)).to_string())
 }
 
@@ -131,7 +131,7 @@ impl Project for ResourceTemplate {
 }
 
 /// Projects titles and icons, which later revisions added to descriptions.
-pub(super) fn described(title: &mut Option<String>, icons: &mut Vec<Icon>, to: Revision) {
+pub(crate) fn described(title: &mut Option<String>, icons: &mut Vec<Icon>, to: Revision) {
     if !to.has_titles() {
         *title = None;
     }

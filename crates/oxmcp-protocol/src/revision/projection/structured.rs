@@ -6,7 +6,7 @@ use crate::values::json::{JsonObject, RawJson};
 
 /// An input schema with `"type": "object"` at its root, which every revision requires. `None` if the schema has it
 /// already.
-pub(super) fn input_schema(schema: &RawJson) -> Option<RawJson> {
+pub(crate) fn input_schema(schema: &RawJson) -> Option<RawJson> {
     if says_object(schema) {
         return None;
     }
@@ -25,7 +25,7 @@ pub(super) fn input_schema(schema: &RawJson) -> Option<RawJson> {
 ///
 /// Content that is not an object is sent as `{"result": content}`. If the schema allows objects and other values, the
 /// output schema describes both.
-pub(super) fn legacy_output_schema(schema: &RawJson) -> Option<RawJson> {
+pub(crate) fn legacy_output_schema(schema: &RawJson) -> Option<RawJson> {
     if says_object(schema) {
         return None;
     }

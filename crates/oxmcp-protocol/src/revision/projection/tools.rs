@@ -53,7 +53,7 @@ impl Project for CallToolResult {
 /// Fits structured content to a revision. For revisions without structured content, it is added as text if
 /// there is no other content. Returns whether it was wrapped in an object, because the revision allows only
 /// objects.
-pub(super) fn structured_content(
+pub(crate) fn structured_content(
     structured: &mut Option<Box<RawValue>>,
     content: &mut Vec<ContentBlock>,
     to: Revision,

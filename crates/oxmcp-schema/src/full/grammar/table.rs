@@ -50,7 +50,7 @@ pub(crate) const KINDS: [&str; 7] = [
 type Row = (Dialect, Dialect, Shape, &'static [&'static str]);
 
 #[rustfmt::skip]
-pub(super) const GRAMMAR: [Row; 41] = [
+pub(crate) const GRAMMAR: [Row; 41] = [
     (Draft04, Draft04, Shape::Text, &["id"]),
     (Draft06, Draft07, Shape::Text, &["$id"]),
     (Draft201909, Newest, Shape::Id, &["$id"]),
@@ -96,7 +96,7 @@ pub(super) const GRAMMAR: [Row; 41] = [
 
 /// The name of a keyword, and the form of its values in a dialect. `None` for names that are not keywords there: they may
 /// have any value.
-pub(in crate::full) fn keyword(dialect: Dialect, name: &str) -> Option<(&'static str, Shape)> {
+pub(crate) fn keyword(dialect: Dialect, name: &str) -> Option<(&'static str, Shape)> {
     GRAMMAR
         .iter()
         .filter(|(first, last, ..)| (*first..=*last).contains(&dialect))
@@ -107,7 +107,7 @@ pub(in crate::full) fn keyword(dialect: Dialect, name: &str) -> Option<(&'static
 }
 
 /// The form of the part of a dialect's metaschema at a JSON Pointer. Some schemas refer to such parts.
-pub(in crate::full) fn part(dialect: Dialect, pointer: &str) -> Option<Shape> {
+pub(crate) fn part(dialect: Dialect, pointer: &str) -> Option<Shape> {
     if pointer.is_empty() {
         return Some(Shape::Schema);
     }
@@ -129,7 +129,7 @@ pub(in crate::full) fn part(dialect: Dialect, pointer: &str) -> Option<Shape> {
 }
 
 /// Whether a text can be an anchor.
-pub(super) fn is_anchor(dialect: Dialect, text: &str) -> bool {
+pub(crate) fn is_anchor(dialect: Dialect, text: &str) -> bool {
     let (first, rest) = match dialect {
         Newest => ("_", "-._"),
         _ => ("", "-._:"),
@@ -142,7 +142,7 @@ pub(super) fn is_anchor(dialect: Dialect, text: &str) -> bool {
 }
 
 /// Whether a text can be the URI of a schema: it has no fragment, or an empty one.
-pub(super) fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     text.split_once('#')
         .is_none_or(|(_, fragment)| fragment.is_empty())
 }

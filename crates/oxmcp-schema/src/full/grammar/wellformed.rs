@@ -32,7 +32,7 @@ impl Slot<'_> {
 }
 
 impl<'v> Run<'v> {
-    pub(in crate::full) fn grammar<'i>(
+    pub(crate) fn grammar<'i>(
         &mut self,
         here: Here<'_, 'v, 'i>,
         grammar: &'v Grammar,

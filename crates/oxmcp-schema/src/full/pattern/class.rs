@@ -4,10 +4,10 @@ use unicode_general_category::get_general_category;
 
 /// A set of characters, or its complement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Class {
-    pub(super) is_negated: bool,
+pub(crate) struct Class {
+    pub(crate) is_negated: bool,
     /// Whether upper and lower case are equal.
-    pub(super) ignores_case: bool,
+    pub(crate) ignores_case: bool,
     /// Sorted ranges, which neither overlap nor adjoin.
     ranges: Vec<(char, char)>,
     /// Named sets without duplicates; `true` for the complement of the set.
@@ -15,14 +15,14 @@ pub(super) struct Class {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Item {
+pub(crate) enum Item {
     Range(char, char),
     /// A named set; `true` for its complement.
     Named(Set, bool),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Set {
+pub(crate) enum Set {
     Digit,
     Word,
     Space,
@@ -39,7 +39,7 @@ pub(super) enum Set {
 
 impl Class {
     /// The set of the characters that are in at least one of the items.
-    pub(super) fn of(items: &[Item]) -> Self {
+    pub(crate) fn of(items: &[Item]) -> Self {
         let mut class = Self::default();
         for item in items {
             match item {
@@ -62,11 +62,11 @@ impl Class {
 
     /// The number of additional steps for a lookup of a character: more than zero if there are many named
     /// sets.
-    pub(super) fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         self.named.len() / 4
     }
 
-    pub(super) fn contains(&self, c: char) -> bool {
+    pub(crate) fn contains(&self, c: char) -> bool {
         let mut is_in = self.has(c);
         if self.ignores_case && !is_in {
             is_in = single(c.to_lowercase()).is_some_and(|c| self.has(c))
@@ -95,7 +95,7 @@ impl Set {
     ///
     /// # Errors
     /// If no set of this name is supported.
-    pub(super) fn property(name: &str) -> Result<Self, String> {
+    pub(crate) fn property(name: &str) -> Result<Self, String> {
         let category = match name.split_once('=') {
             Some(("General_Category" | "gc", category)) => Some(category),
             Some(_) => None,
@@ -126,7 +126,7 @@ impl Set {
         })
     }
 
-    pub(super) fn contains(self, c: char) -> bool {
+    pub(crate) fn contains(self, c: char) -> bool {
         match self {
             Self::Digit => c.is_ascii_digit(),
             Self::Word => c.is_ascii_alphanumeric() || c == '_',

@@ -8,7 +8,7 @@
 
 mod class;
 mod program;
-pub(super) mod search;
+pub(crate) mod search;
 mod syntax;
 
 #[cfg(test)]

@@ -14,16 +14,16 @@ const MAX_PARTS: usize = 8 * MAX_INSTRUCTIONS;
 const MULTIPLY: &str = "it is too large: nested repetitions multiply";
 
 #[derive(Debug, Default)]
-pub(super) struct Program {
-    pub(super) instructions: Vec<Instruction>,
-    pub(super) classes: Vec<Class>,
+pub(crate) struct Program {
+    pub(crate) instructions: Vec<Instruction>,
+    pub(crate) classes: Vec<Class>,
     /// The number of emitted parts, with repetitions.
-    pub(super) parts: usize,
+    pub(crate) parts: usize,
 }
 
 /// An instruction of a program. After an instruction without an explicit target, the next one follows.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Instruction {
+pub(crate) enum Instruction {
     /// Consumes a character of this class.
     Class(usize),
     Assert(Assertion),
@@ -39,7 +39,7 @@ pub(super) enum Instruction {
     Match,
 }
 
-pub(super) fn compile(tree: &Tree, classes: Vec<Class>) -> Result<Program, String> {
+pub(crate) fn compile(tree: &Tree, classes: Vec<Class>) -> Result<Program, String> {
     let mut compiler = Compiler(Program {
         classes,
         ..Program::default()

@@ -12,12 +12,12 @@ const MAX_LENGTH: usize = 16 << 10;
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(in crate::full) struct Pattern(Program);
+pub(crate) struct Pattern(Program);
 
 impl Pattern {
     /// # Errors
     /// If the pattern is invalid or too large.
-    pub(in crate::full) fn new(pattern: &str) -> Result<Self, String> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
         if pattern.len() > MAX_LENGTH {
             return Err(format!("it is longer than {MAX_LENGTH} bytes"));
         }
@@ -26,7 +26,7 @@ impl Pattern {
     }
 
     /// The approximate memory of the pattern in bytes, with an allowance for the time to compile it.
-    pub(in crate::full) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let Program {
             instructions,
             parts,
@@ -37,7 +37,7 @@ impl Pattern {
 
     /// Whether the pattern matches anywhere in the text. `None` if the search takes more than `steps`; the steps that
     /// it takes are subtracted.
-    pub(in crate::full) fn matches(&self, text: &str, steps: &mut usize) -> Option<bool> {
+    pub(crate) fn matches(&self, text: &str, steps: &mut usize) -> Option<bool> {
         search(&self.0, text, steps)
     }
 }

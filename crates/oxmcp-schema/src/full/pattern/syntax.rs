@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 100;
 const MAX_REPETITIONS: u32 = 10_000;
 
 #[derive(Debug)]
-pub(super) enum Tree {
+pub(crate) enum Tree {
     /// A character of the class with this number.
     Class(usize),
     Sequence(Vec<Self>),
@@ -34,7 +34,7 @@ pub(super) enum Tree {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Assertion {
+pub(crate) enum Assertion {
     Start,
     End,
     LineStart,
@@ -44,7 +44,7 @@ pub(super) enum Assertion {
 }
 
 /// Parses a pattern to a tree, and returns its classes by their numbers.
-pub(super) fn parse(pattern: &str) -> Result<(Tree, Vec<Class>), String> {
+pub(crate) fn parse(pattern: &str) -> Result<(Tree, Vec<Class>), String> {
     let mut parser = Parser {
         rest: pattern.chars(),
         depth: 0,
@@ -65,8 +65,8 @@ struct Flags {
     dot_is_all: bool,
 }
 
-pub(super) struct Parser<'a> {
-    pub(super) rest: std::str::Chars<'a>,
+pub(crate) struct Parser<'a> {
+    pub(crate) rest: std::str::Chars<'a>,
     depth: usize,
     flags: Flags,
     /// The classes without duplicates, with their numbers.
@@ -78,11 +78,11 @@ impl Parser<'_> {
         self.rest.clone().next()
     }
 
-    pub(super) fn next(&mut self) -> Option<char> {
+    pub(crate) fn next(&mut self) -> Option<char> {
         self.rest.next()
     }
 
-    pub(super) fn take(&mut self, text: &str) -> bool {
+    pub(crate) fn take(&mut self, text: &str) -> bool {
         let rest = self.rest.as_str().strip_prefix(text);
         if let Some(rest) = rest {
             self.rest = rest.chars();
@@ -91,7 +91,7 @@ impl Parser<'_> {
     }
 
     /// Takes the text before `end`, and skips `end`.
-    pub(super) fn until(&mut self, end: char) -> Result<String, String> {
+    pub(crate) fn until(&mut self, end: char) -> Result<String, String> {
         let (text, rest) = self
             .rest
             .as_str()
@@ -349,7 +349,7 @@ impl Parser<'_> {
 }
 
 /// The meaning of an escape.
-pub(super) enum Escape {
+pub(crate) enum Escape {
     Char(char),
     Set(Item),
     Assert(Assertion),
@@ -357,7 +357,7 @@ pub(super) enum Escape {
 
 impl Parser<'_> {
     /// Reads an escape, after the backslash.
-    pub(super) fn escape(&mut self, in_class: bool) -> Result<Escape, String> {
+    pub(crate) fn escape(&mut self, in_class: bool) -> Result<Escape, String> {
         let c = self.next().ok_or("a backslash at the end")?;
         Ok(match c {
             'd' | 'D' => Escape::Set(Item::Named(Set::Digit, c == 'D')),

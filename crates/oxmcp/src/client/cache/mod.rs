@@ -4,11 +4,11 @@
 //! state in `response_cache.rs`.
 
 mod fetch;
-pub(super) mod key;
-pub(super) mod options;
+pub(crate) mod key;
+pub(crate) mod options;
 #[cfg(test)]
 mod properties;
-pub(super) mod response_cache;
+pub(crate) mod response_cache;
 mod single_flight;
 mod store;
 #[cfg(test)]

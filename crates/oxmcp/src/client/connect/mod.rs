@@ -7,8 +7,8 @@
 //! fallbacks: `negotiate.rs`. Over HTTP, an era that was concluded from silence or from a 500 is not remembered, and a refused
 //! `initialize` may lead to the transport of 2024-11-05 (`http/client/sse_2024.rs`).
 
-pub(super) mod handshake;
-pub(super) mod known_servers;
-pub(super) mod negotiate;
+pub(crate) mod handshake;
+pub(crate) mod known_servers;
+pub(crate) mod negotiate;
 mod patience;
 mod reconnect;

@@ -1,9 +1,9 @@
 //! The user's handlers of a server's requests and notifications.
 
-pub(super) mod arguments;
-pub(super) mod elicitation;
-pub(super) mod notifications;
-pub(super) mod roots;
-pub(super) mod sampling;
+pub(crate) mod arguments;
+pub(crate) mod elicitation;
+pub(crate) mod notifications;
+pub(crate) mod roots;
+pub(crate) mod sampling;
 mod state;
-pub(super) mod url_elicitations;
+pub(crate) mod url_elicitations;

@@ -3,12 +3,12 @@
 pub(crate) mod call;
 pub(crate) mod call_driver;
 pub(crate) mod call_request;
-pub(super) mod header_mirroring;
+pub(crate) mod header_mirroring;
 pub(crate) mod left_out;
-pub(super) mod listing;
+pub(crate) mod listing;
 mod log_level;
 pub(crate) mod multi_round_trip;
-pub(super) mod operations;
+pub(crate) mod operations;
 pub(crate) mod output_schemas;
 pub(crate) mod results;
 pub(crate) mod task_support;

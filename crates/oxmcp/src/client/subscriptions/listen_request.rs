@@ -35,7 +35,7 @@ impl Drop for Registration {
 }
 
 /// Ends a listener together with the task that makes its requests, also if the task panics.
-pub(crate) struct FinishGuard(pub(super) Arc<Listener>);
+pub(crate) struct FinishGuard(pub(crate) Arc<Listener>);
 
 impl FinishGuard {
     pub(crate) fn with(self, outcome: ListenOutcome) {

@@ -42,7 +42,7 @@ pub struct EndpointWriter {
     executor: SharedExecutor,
 }
 
-pub(super) fn halves(
+pub(crate) fn halves(
     exchanges: Arc<Exchanges>,
     executor: Executor,
 ) -> (EndpointReader, EndpointWriter) {

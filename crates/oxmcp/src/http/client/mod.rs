@@ -21,7 +21,7 @@ pub use login::{
 };
 pub use reconnect::retry::Reconnect;
 #[cfg(all(feature = "auth", feature = "http-server"))]
-pub(in crate::http) use transport::{address_guard::AddressGuard, http_client::DynHttpClient};
+pub(crate) use transport::{address_guard::AddressGuard, http_client::DynHttpClient};
 pub use transport::{
     default_client::DefaultClient,
     http_client::{HttpBody, HttpClient},

@@ -15,7 +15,7 @@ use crate::{session::task::after, sync::Mutex};
 
 /// The time at which a stream ends because its token expires. Clones share one deadline.
 #[derive(Clone)]
-pub(in crate::http) struct StreamDeadline(Arc<State>);
+pub(crate) struct StreamDeadline(Arc<State>);
 
 struct State {
     at: Mutex<Instant>,
@@ -29,7 +29,7 @@ type Busy = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl StreamDeadline {
     /// A deadline after this duration.
-    pub(super) fn after(left: Duration) -> Self {
+    pub(crate) fn after(left: Duration) -> Self {
         Self(Arc::new(State {
             at: Mutex::new(after(Instant::now(), left)),
             busy: OnceLock::new(),
@@ -37,25 +37,25 @@ impl StreamDeadline {
         }))
     }
 
-    pub(in crate::http) fn at(&self) -> Instant {
+    pub(crate) fn at(&self) -> Instant {
         *self.0.at.lock()
     }
 
     /// Extends the deadline to that of a newer token, if it is later.
-    pub(in crate::http) fn extend(&self, newer: &Self) {
+    pub(crate) fn extend(&self, newer: &Self) {
         let newer = newer.at();
         let mut deadline = self.0.at.lock();
         *deadline = newer.max(*deadline);
     }
 
     /// Postpones the end of the stream as long as `busy` returns true. Only the first call has an effect.
-    pub(in crate::http) fn put_off_while(&self, busy: impl Fn() -> bool + Send + Sync + 'static) {
+    pub(crate) fn put_off_while(&self, busy: impl Fn() -> bool + Send + Sync + 'static) {
         let _ = self.0.busy.set(Box::new(busy));
     }
 
     /// Whether the end of the stream must wait. After a call has ended, its response is still on its way for a moment, so the
     /// stream must be idle twice in a row.
-    pub(in crate::http) fn is_put_off(&self) -> bool {
+    pub(crate) fn is_put_off(&self) -> bool {
         let Some(is_busy) = self.0.busy.get() else {
             return false;
         };

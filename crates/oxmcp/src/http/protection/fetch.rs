@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 1 << 20;
 const LISTS: usize = 64;
 
 /// The HTTP clients for requests to issuers.
-pub(super) enum Clients {
+pub(crate) enum Clients {
     /// The user's client.
     Own(Arc<dyn DynHttpClient>),
     /// Clients per issuer, so that requests to one issuer never wait for connections to another.
@@ -36,7 +36,7 @@ pub(super) enum Clients {
 }
 
 /// The HTTP clients for one issuer.
-pub(super) struct IssuerClients {
+pub(crate) struct IssuerClients {
     /// The client for configured URLs, which may have any address.
     configured: DefaultClient,
     /// The client for URLs from the issuer's metadata, which connects only to addresses that the guard accepts. `None` for an
@@ -70,7 +70,7 @@ impl IssuerClients {
 
 impl Clients {
     /// Default clients for these issuers.
-    pub(super) fn of<'a>(issuers: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn of<'a>(issuers: impl Iterator<Item = &'a str>) -> Self {
         let clients = issuers.map(|issuer| (issuer.to_owned(), IssuerClients::new(issuer)));
         Self::Default(clients.collect())
     }
@@ -79,7 +79,7 @@ impl Clients {
     ///
     /// # Errors
     /// The reason, for the log, if there is no response.
-    pub(super) async fn fetch(&self, fetch: &Fetch) -> Result<oxmcp_auth::Response, String> {
+    pub(crate) async fn fetch(&self, fetch: &Fetch) -> Result<oxmcp_auth::Response, String> {
         let uri = fetch.request().uri();
         match timeout(TIMEOUT, self.exchange(fetch)).await {
             Ok(Ok(response)) => Ok(response),
@@ -117,13 +117,13 @@ impl Clients {
 
 /// The requests that wait for a fetch, in lists by token, because the result of one introspection is irrelevant to most other
 /// requests.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     lists: [Notify; LISTS],
     hasher: RandomState,
 }
 
 impl Waiting {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             lists: std::array::from_fn(|_| Notify::new()),
             hasher: RandomState::new(),
@@ -131,7 +131,7 @@ impl Waiting {
     }
 
     /// The list of the requests that wait for a token.
-    pub(super) fn list(&self, token: &Secret) -> &Notify {
+    pub(crate) fn list(&self, token: &Secret) -> &Notify {
         let hash = self.hasher.hash_one(token.expose());
         let [first, ..] = &self.lists;
         let place = usize::try_from(hash % LISTS as u64).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Waiting {
     }
 
     /// Wakes all requests for which the result of a fetch may be relevant.
-    pub(super) fn wake(&self, fetch: &Fetch, token: &Secret) {
+    pub(crate) fn wake(&self, fetch: &Fetch, token: &Secret) {
         if fetch.is_of_one_token() {
             return self.list(token).notify_waiters();
         }

@@ -32,34 +32,34 @@ const WAIT: Duration = Duration::from_secs(15);
 
 /// The maximum lifetime of a stream, in seconds, if its token may be revoked before it expires, or has no known expiry. The client
 /// then reopens the stream, and the token is checked again.
-pub(super) const RECHECK: u64 = 600;
+pub(crate) const RECHECK: u64 = 600;
 
 /// The header of a DPoP proof.
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 
 /// The user's verifier.
-pub(super) type Verify =
+pub(crate) type Verify =
     Arc<dyn Fn(Secret) -> BoxFuture<'static, Result<VerifiedToken, AuthError>> + Send + Sync>;
 
 /// The authentication and authorization of requests to an endpoint.
-pub(in crate::http) struct Guard {
-    pub(super) resource: Arc<ResourceServer>,
-    pub(super) verifier: TokenVerifier,
-    pub(super) own: Option<Verify>,
-    pub(super) clients: Clients,
-    pub(super) is_owned_without_client: bool,
-    pub(super) hides_unpermitted: bool,
+pub(crate) struct Guard {
+    pub(crate) resource: Arc<ResourceServer>,
+    pub(crate) verifier: TokenVerifier,
+    pub(crate) own: Option<Verify>,
+    pub(crate) clients: Clients,
+    pub(crate) is_owned_without_client: bool,
+    pub(crate) hides_unpermitted: bool,
     /// The seconds by which streams may outlive their token; `None` if they do not end with it.
-    pub(super) stream_skew: Option<u64>,
+    pub(crate) stream_skew: Option<u64>,
     /// The DPoP proofs that have been used.
-    pub(super) proofs: ReplayCache,
-    pub(super) waiting: Waiting,
+    pub(crate) proofs: ReplayCache,
+    pub(crate) waiting: Waiting,
 }
 
-pub(super) type Refused = Box<Response<ResponseBody>>;
+pub(crate) type Refused = Box<Response<ResponseBody>>;
 
 /// Marks the credentials of a request as sensitive: handlers see its headers and may log them.
-pub(super) fn mark_sensitive(parts: &mut Parts) {
+pub(crate) fn mark_sensitive(parts: &mut Parts) {
     for name in [header::AUTHORIZATION, DPOP] {
         if let Some(value) = parts.headers.get_mut(name) {
             value.set_sensitive(true);
@@ -68,7 +68,7 @@ pub(super) fn mark_sensitive(parts: &mut Parts) {
 }
 
 /// Logs a refusal, and returns its response.
-pub(super) fn refused(refusal: &Refusal, response: oxmcp_auth::Response) -> Refused {
+pub(crate) fn refused(refusal: &Refusal, response: oxmcp_auth::Response) -> Refused {
     if let Some(error) = refusal.error() {
         tracing::debug!(%error, status = %refusal.status(), "rejected request");
     }
@@ -80,7 +80,7 @@ impl Guard {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(in crate::http) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
+    pub(crate) async fn admit(self: &Arc<Self>, parts: &mut Parts) -> Result<(), Refused> {
         let admitted = self.principal(parts).await;
         mark_sensitive(parts);
         let principal = admitted.map_err(|refusal| self.refuse(&refusal))?;
@@ -141,7 +141,7 @@ impl Guard {
     }
 
     /// The deadline of the streams of a request, which outlive the request.
-    pub(super) fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
+    pub(crate) fn deadline(&self, principal: &Principal) -> Option<StreamDeadline> {
         let skew = self.stream_skew?;
         let token = principal.token()?;
         let left = token.expires.map(|it| it.plus(skew).seconds_since(now()));
@@ -180,11 +180,7 @@ impl Guard {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(in crate::http) fn check_operation(
-        &self,
-        parts: &Parts,
-        needed: &ScopeSet,
-    ) -> Result<(), Refused> {
+    pub(crate) fn check_operation(&self, parts: &Parts, needed: &ScopeSet) -> Result<(), Refused> {
         let principal = parts.extensions.get::<Principal>();
         let token = principal.and_then(Principal::token);
         let checked = match token {
@@ -199,7 +195,7 @@ impl Guard {
     }
 
     /// Rejects a token from now on, even if it is valid.
-    pub(super) fn reject_token(&self, token: &Secret) {
+    pub(crate) fn reject_token(&self, token: &Secret) {
         self.verifier.reject_token(token, now());
     }
 }

@@ -68,10 +68,7 @@ impl ProtectedResource {
     }
 
     /// The response to a request for the metadata. `None` for other requests.
-    pub(in crate::http) fn metadata_response(
-        &self,
-        parts: &Parts,
-    ) -> Option<Response<ResponseBody>> {
+    pub(crate) fn metadata_response(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
         self.response_at(parts, usize::MAX)
     }
 

@@ -21,8 +21,8 @@ mod protected_resource;
 mod protection;
 mod token_authentication;
 
-pub(in crate::http) use deadline::StreamDeadline;
+pub(crate) use deadline::StreamDeadline;
 pub use metadata::ProtectedResourceMetadataService;
 pub use protected_resource::ProtectedResource;
-pub(in crate::http) use protection::Protection;
-pub(in crate::http) use token_authentication::{TokenAuthentication, check_scopes};
+pub(crate) use protection::Protection;
+pub(crate) use token_authentication::{TokenAuthentication, check_scopes};

@@ -316,7 +316,7 @@ impl ProtectedResource {
     ///
     /// # Errors
     /// If DPoP is enabled and messages are posted to another URL: proofs are for the URL of the resource.
-    pub(in crate::http) fn check_messages(&self, uri: &str) -> Result<()> {
+    pub(crate) fn check_messages(&self, uri: &str) -> Result<()> {
         let url = &self.settings.url;
         let path = |url: &str| url.parse().map(|it: Uri| it.path().to_owned()).ok();
         let target = uri.split('?').next().unwrap_or_default();
@@ -332,7 +332,7 @@ impl ProtectedResource {
     }
 
     /// Makes DPoP nonces with the keys that all nodes share, unless nonce keys were set.
-    pub(in crate::http) fn share_nonces(&self, keys: &SharedKeys) {
+    pub(crate) fn share_nonces(&self, keys: &SharedKeys) {
         let proofs = self.settings.dpop.as_ref().map(|(proofs, _)| proofs);
         if let Some(nonces) = proofs.and_then(ProofVerifier::nonce_keys) {
             let keys = keys.clone();
@@ -341,7 +341,7 @@ impl ProtectedResource {
     }
 
     /// The accepted audiences of tokens: the URL, and the additional audiences.
-    pub(in crate::http) fn audiences(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn audiences(&self) -> impl Iterator<Item = &str> {
         let audiences = self.settings.audiences.iter();
         iter::once(&self.settings.url)
             .chain(audiences)
@@ -349,7 +349,7 @@ impl ProtectedResource {
     }
 
     /// Whether no token can have these scopes, according to [`scopes_supported`](Self::scopes_supported).
-    pub(in crate::http) fn lacks(&self, needed: &ScopeSet) -> bool {
+    pub(crate) fn lacks(&self, needed: &ScopeSet) -> bool {
         let settings = &self.settings;
         let supported = ScopeSet::parse(&settings.supported);
         let all = supported.union(&ScopeSet::parse(&settings.scopes));
@@ -360,7 +360,7 @@ impl ProtectedResource {
     ///
     /// # Errors
     /// If a setting is wrong.
-    pub(in crate::http) fn guard(&self) -> Result<&Arc<Guard>> {
+    pub(crate) fn guard(&self) -> Result<&Arc<Guard>> {
         let guard = self
             .guard
             .get_or_init(|| self.settings.guard().map(Arc::new));
@@ -370,7 +370,7 @@ impl ProtectedResource {
     }
 
     /// The deadline of a stream that an admitted request opens, or keeps open.
-    pub(in crate::http) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
+    pub(crate) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
         let principal = parts.extensions.get()?;
         self.guard().ok()?.deadline(principal)
     }

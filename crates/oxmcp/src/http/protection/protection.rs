@@ -17,7 +17,7 @@ use crate::{
 
 /// The authentication that an endpoint requires.
 #[derive(Clone)]
-pub(in crate::http) enum Protection {
+pub(crate) enum Protection {
     /// By access tokens of authorization servers.
     Resource(ProtectedResource),
     /// By the endpoint's own tokens.
@@ -28,7 +28,7 @@ pub(in crate::http) enum Protection {
 
 impl Protection {
     /// Sets the protection of an endpoint, replacing an earlier one of the same kind.
-    pub(in crate::http) fn set(self, protection: &mut Option<Self>) {
+    pub(crate) fn set(self, protection: &mut Option<Self>) {
         *protection = Some(match (protection.take(), self) {
             (None | Some(Self::Resource(_)), new @ Self::Resource(_))
             | (None | Some(Self::Tokens(_)), new @ Self::Tokens(_)) => new,
@@ -40,7 +40,7 @@ impl Protection {
     ///
     /// # Errors
     /// If a setting is invalid, or both kinds were set.
-    pub(in crate::http) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self {
             Self::Resource(resource) => resource.check(),
             Self::Tokens(_) => Ok(()),
@@ -52,7 +52,7 @@ impl Protection {
     }
 
     /// The resource whose access tokens are required.
-    pub(in crate::http) fn resource(&self) -> Option<&ProtectedResource> {
+    pub(crate) fn resource(&self) -> Option<&ProtectedResource> {
         match self {
             Self::Resource(resource) => Some(resource),
             Self::Tokens(_) | Self::Both => None,
@@ -63,7 +63,7 @@ impl Protection {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(in crate::http) async fn admit(&self, parts: &mut Parts) -> Result<(), Refused> {
+    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<(), Refused> {
         match self {
             Self::Resource(resource) => match resource.guard() {
                 Ok(guard) => guard.admit(parts).await,
@@ -78,11 +78,7 @@ impl Protection {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(in crate::http) fn check_operation(
-        &self,
-        parts: &Parts,
-        needed: &ScopeSet,
-    ) -> Result<(), Refused> {
+    pub(crate) fn check_operation(&self, parts: &Parts, needed: &ScopeSet) -> Result<(), Refused> {
         match self.resource().and_then(|it| it.guard().ok()) {
             Some(guard) => guard.check_operation(parts, needed),
             None => check_scopes(parts.extensions.get::<Principal>(), needed),
@@ -90,7 +86,7 @@ impl Protection {
     }
 
     /// The deadline of a stream that an admitted request opens, or keeps open.
-    pub(in crate::http) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
+    pub(crate) fn stream_deadline(&self, parts: &Parts) -> Option<StreamDeadline> {
         match self {
             Self::Resource(resource) => resource.stream_deadline(parts),
             Self::Tokens(_) => Some(TokenAuthentication::deadline()),
@@ -100,7 +96,7 @@ impl Protection {
 
     /// Warns about features that no caller can use, because no caller can have their scopes. Without protection, callers have
     /// scopes only if a middleware in front of the endpoint sets them.
-    pub(in crate::http) fn warn_of_scopes(protection: Option<&Self>, features: &Features) {
+    pub(crate) fn warn_of_scopes(protection: Option<&Self>, features: &Features) {
         let lacks = |scopes: &ScopeSet| match protection {
             None => true,
             Some(protection) => protection.resource().is_some_and(|it| it.lacks(scopes)),

@@ -20,10 +20,10 @@ type Authenticate =
 
 /// The user's function that finds the caller of a token.
 #[derive(Clone)]
-pub(in crate::http) struct TokenAuthentication(Authenticate);
+pub(crate) struct TokenAuthentication(Authenticate);
 
 impl TokenAuthentication {
-    pub(in crate::http) fn new<F, Fut>(authenticate: F) -> Self
+    pub(crate) fn new<F, Fut>(authenticate: F) -> Self
     where
         F: Fn(Secret) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Principal, Refusal>> + Send + 'static,
@@ -35,7 +35,7 @@ impl TokenAuthentication {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(super) async fn admit(&self, parts: &mut Parts) -> Result<(), Refused> {
+    pub(crate) async fn admit(&self, parts: &mut Parts) -> Result<(), Refused> {
         let admitted = self.principal(parts).await;
         mark_sensitive(parts);
         let principal = admitted.map_err(|refusal| refuse(&refusal, None))?;
@@ -48,7 +48,7 @@ impl TokenAuthentication {
     }
 
     /// The deadline of a stream. Its client then reopens it, so that a revoked token does not keep it open.
-    pub(super) fn deadline() -> StreamDeadline {
+    pub(crate) fn deadline() -> StreamDeadline {
         StreamDeadline::after(Duration::from_secs(RECHECK))
     }
 }
@@ -57,7 +57,7 @@ impl TokenAuthentication {
 ///
 /// # Errors
 /// The response that refuses the request, with the scopes that are missing.
-pub(in crate::http) fn check_scopes(
+pub(crate) fn check_scopes(
     principal: Option<&Principal>,
     needed: &ScopeSet,
 ) -> Result<(), Refused> {

@@ -69,7 +69,7 @@ impl RequestContext {
 }
 
 /// The caller of a request.
-pub(super) fn caller(parts: Arc<Parts>) -> Caller {
+pub(crate) fn caller(parts: Arc<Parts>) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
         trace: trace_context(&parts),
@@ -80,7 +80,7 @@ pub(super) fn caller(parts: Arc<Parts>) -> Caller {
 
 /// The caller of a request that starts a subscription or another lasting operation. The operation keeps the caller, so it counts
 /// against the budget.
-pub(super) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
+pub(crate) fn lasting_caller(parts: &Parts, budget: &Arc<Budget>) -> Caller {
     Caller {
         principal: parts.extensions.get().cloned(),
         trace: trace_context(parts),
@@ -106,7 +106,7 @@ fn trace_context(parts: &Parts) -> Option<Box<TraceContext>> {
 
 /// A compact copy of a request's head, for lasting operations such as subscriptions. The head from hyper shares a buffer with
 /// everything that was read together, and would keep that buffer alive. Few handlers ask for the head again.
-pub(super) struct DetachedHead {
+pub(crate) struct DetachedHead {
     method: Method,
     version: Version,
     extensions: Extensions,
@@ -154,7 +154,7 @@ impl DetachedHead {
     }
 
     /// The original head of the request.
-    pub(super) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &Parts {
         self.parts.get_or_init(|| Box::new(self.restore()))
     }
 

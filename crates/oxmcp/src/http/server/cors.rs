@@ -23,11 +23,11 @@ const VARY_OF_PREFLIGHT: HeaderValue = HeaderValue::from_static(
 
 /// The origin of the page that makes a request, if the origin is listed.
 #[derive(Debug)]
-pub(super) struct Cors(HeaderValue);
+pub(crate) struct Cors(HeaderValue);
 
 impl Cors {
     /// Returns `None` if the request does not come from a web page, or if the page's origin is not listed.
-    pub(super) fn of(policy: &Policy, parts: &Parts) -> Option<Self> {
+    pub(crate) fn of(policy: &Policy, parts: &Parts) -> Option<Self> {
         let origin = parts.headers.get(header::ORIGIN)?;
         let is_listed = policy.lists_origin(origin.to_str().ok()?);
         let is_allowed = is_listed && validation::check_access(policy, parts).is_ok();
@@ -37,7 +37,7 @@ impl Cors {
     /// The response to a preflight request. `None` if it is another request.
     ///
     /// Pages may send any header, because tools choose the names of the headers that mirror arguments.
-    pub(super) fn preflight(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
+    pub(crate) fn preflight(&self, parts: &Parts) -> Option<Response<ResponseBody>> {
         let asks = parts.method == Method::OPTIONS
             && parts
                 .headers
@@ -58,7 +58,7 @@ impl Cors {
     }
 
     /// Lets the page read a response.
-    pub(super) fn mark(self, response: &mut Response<ResponseBody>) {
+    pub(crate) fn mark(self, response: &mut Response<ResponseBody>) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

@@ -86,60 +86,60 @@ use crate::{
 /// See [Streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
 #[derive(Clone)]
 pub struct StreamableHttp {
-    pub(super) settings: Arc<Settings>,
-    pub(super) state: Arc<State>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) state: Arc<State>,
 }
 
 /// The settings, which do not change after the first request.
 #[derive(Clone)]
-pub(super) struct Settings {
-    pub(super) choose: Choose,
+pub(crate) struct Settings {
+    pub(crate) choose: Choose,
     /// The server that is always chosen, if it is known.
-    pub(super) server: Option<Server>,
-    pub(super) policy: Policy,
-    pub(super) limits: Limits,
-    pub(super) events: Option<Arc<dyn AnyEventStore>>,
-    pub(super) sessions: Option<Arc<dyn AnySessionStore>>,
-    pub(super) bus: Option<Arc<dyn AnyBus>>,
+    pub(crate) server: Option<Server>,
+    pub(crate) policy: Policy,
+    pub(crate) limits: Limits,
+    pub(crate) events: Option<Arc<dyn AnyEventStore>>,
+    pub(crate) sessions: Option<Arc<dyn AnySessionStore>>,
+    pub(crate) bus: Option<Arc<dyn AnyBus>>,
     /// The cluster that the endpoint belongs to.
-    pub(super) cluster: Option<Arc<AnyCluster>>,
+    pub(crate) cluster: Option<Arc<AnyCluster>>,
     /// The function that makes session IDs; `None` if they are random.
-    pub(super) session_ids: Option<SessionIds>,
+    pub(crate) session_ids: Option<SessionIds>,
     /// Whether each response is one JSON message, without streams.
-    pub(super) json_only: bool,
+    pub(crate) json_only: bool,
     /// Whether legacy requests are served without sessions, each by itself.
-    pub(super) stateless: bool,
+    pub(crate) stateless: bool,
     /// The paths of the health checks.
-    pub(super) liveness_path: Option<String>,
-    pub(super) readiness_path: Option<String>,
+    pub(crate) liveness_path: Option<String>,
+    pub(crate) readiness_path: Option<String>,
     /// Whether the endpoint is not ready while a store fails.
     strict_readiness: bool,
     /// The token authentication that the endpoint requires.
     #[cfg(feature = "auth")]
-    pub(super) protection: Option<Protection>,
+    pub(crate) protection: Option<Protection>,
 }
 
 type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
 
 /// The state that all clones share.
-pub(super) struct State {
+pub(crate) struct State {
     /// The budget for bytes buffered for clients.
-    pub(super) budget: Arc<Budget>,
-    pub(super) sessions: Sessions,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) sessions: Sessions,
     /// The sessions of clients that support only the 2024-11-05 transport.
-    pub(super) sse: Arc<SseSessions>,
+    pub(crate) sse: Arc<SseSessions>,
     /// The streams that clients opened with GET.
-    pub(super) streams: TaskTracker,
+    pub(crate) streams: TaskTracker,
     /// The requests in flight.
-    pub(super) open: TaskTracker,
+    pub(crate) open: TaskTracker,
     /// Client messages that other nodes are waiting for.
-    pub(super) undelivered: Undelivered,
+    pub(crate) undelivered: Undelivered,
     /// Set when the endpoint starts to close. Requests are served as before, but connections and streams end.
-    pub(super) closing: Latch,
+    pub(crate) closing: Latch,
     /// The deadline of requests that were in flight when the endpoint started to close.
     drain_ends: OnceLock<Instant>,
     /// Set when the drain is over and sessions end immediately.
-    pub(super) drained: Latch,
+    pub(crate) drained: Latch,
     health: Arc<HealthState>,
 }
 
@@ -434,7 +434,7 @@ impl StreamableHttp {
     }
 
     /// The health check at a path.
-    pub(super) fn health_check(&self, path: &str) -> Option<HealthCheck> {
+    pub(crate) fn health_check(&self, path: &str) -> Option<HealthCheck> {
         let is = |it: &Option<String>| it.as_deref() == Some(path);
         if is(&self.settings.readiness_path) {
             return Some(self.readiness());
@@ -574,7 +574,7 @@ impl StreamableHttp {
 
     /// The deadline of a request that is in flight while the endpoint closes. Requests that arrive after the drain get the full
     /// drain time again, since something still accepts connections.
-    pub(super) fn cut_at(&self) -> Instant {
+    pub(crate) fn cut_at(&self) -> Instant {
         let now = Instant::now();
         let drain_ends = self.state.drain_ends.get().filter(|it| **it > now);
         drain_ends.map_or_else(|| after(now, self.settings.limits.drain), |it| *it)
@@ -598,7 +598,7 @@ impl StreamableHttp {
     }
 
     /// The part of the endpoint for clients that support only the 2024-11-05 transport.
-    pub(super) fn sse(&self) -> LegacySse {
+    pub(crate) fn sse(&self) -> LegacySse {
         let Settings {
             choose,
             policy,
@@ -612,7 +612,7 @@ impl StreamableHttp {
     }
 
     /// Whether requests need a token.
-    pub(super) fn is_protected(&self) -> bool {
+    pub(crate) fn is_protected(&self) -> bool {
         #[cfg(feature = "auth")]
         return self.settings.protection.is_some();
         #[cfg(not(feature = "auth"))]
@@ -623,7 +623,7 @@ impl StreamableHttp {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(super) fn new_session_id(&self, parts: &Parts) -> Result<Arc<str>, Refused> {
+    pub(crate) fn new_session_id(&self, parts: &Parts) -> Result<Arc<str>, Refused> {
         let Some(make) = &self.settings.session_ids else {
             return new_id().map_err(|error| misconfigured(&error));
         };
@@ -637,7 +637,7 @@ impl StreamableHttp {
     }
 
     /// Whether a text has the form of this endpoint's session IDs. Other texts are never looked up in a store.
-    pub(super) fn is_session_id(&self, text: &str) -> bool {
+    pub(crate) fn is_session_id(&self, text: &str) -> bool {
         match &self.settings.session_ids {
             Some(_) => is_visible(text),
             None => is_id(text),
@@ -645,7 +645,7 @@ impl StreamableHttp {
     }
 
     /// Whether the endpoint has the 2024-11-05 transport, which needs a session and a stream.
-    pub(super) fn has_sse(&self) -> bool {
+    pub(crate) fn has_sse(&self) -> bool {
         !self.settings.json_only && !self.settings.stateless
     }
 
@@ -653,7 +653,7 @@ impl StreamableHttp {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(super) fn choose(&self, parts: &Parts) -> Result<Server, Refused> {
+    pub(crate) fn choose(&self, parts: &Parts) -> Result<Server, Refused> {
         // A panic must not end the connection, which may carry other requests.
         let chosen = catch_panic(|| Ok((self.settings.choose)(parts)));
         let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
@@ -707,14 +707,14 @@ impl Settings {
 
 impl State {
     /// Starts to end connections and streams.
-    pub(super) fn begin_close(&self, drain: Duration) {
+    pub(crate) fn begin_close(&self, drain: Duration) {
         self.health.set_draining();
         self.drain_ends.get_or_init(|| after(Instant::now(), drain));
         self.closing.set();
     }
 
     /// Creates a state without sessions, whose bytes count against this budget.
-    pub(super) fn new(budget: Arc<Budget>) -> Arc<Self> {
+    pub(crate) fn new(budget: Arc<Budget>) -> Arc<Self> {
         Arc::new(Self {
             budget,
             sessions: Sessions::default(),
@@ -739,14 +739,14 @@ fn is_visible(id: &str) -> bool {
 }
 
 /// A request whose head was validated.
-pub(super) struct EndpointRequest {
-    pub(super) endpoint: StreamableHttp,
-    pub(super) server: Server,
+pub(crate) struct EndpointRequest {
+    pub(crate) endpoint: StreamableHttp,
+    pub(crate) server: Server,
     /// The session that the request names, if it belongs to the request's principal.
-    pub(super) session: Option<Arc<Session>>,
+    pub(crate) session: Option<Arc<Session>>,
     /// Whether the request names a session, existing or not.
-    pub(super) names_session: bool,
-    pub(super) parts: Arc<Parts>,
+    pub(crate) names_session: bool,
+    pub(crate) parts: Arc<Parts>,
 }
 
 impl EndpointRequest {
@@ -754,7 +754,7 @@ impl EndpointRequest {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(super) fn check_sessions(&self) -> Result<(), Refused> {
+    pub(crate) fn check_sessions(&self) -> Result<(), Refused> {
         if self.endpoint.settings.stateless {
             return Err(validation::Refusal::no_sessions().into());
         }
@@ -764,7 +764,7 @@ impl EndpointRequest {
 }
 
 /// Rejects a request to a misconfigured endpoint, and logs the error.
-pub(super) fn misconfigured(error: &Error) -> Refused {
+pub(crate) fn misconfigured(error: &Error) -> Refused {
     tracing::error!(%error, "endpoint is misconfigured");
     let why = Error::internal("server is misconfigured; see its log");
     response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)

@@ -8,15 +8,15 @@ use oxmcp_protocol::framing::sse::OutgoingEvent;
 use crate::store::EventId;
 
 /// The interval after which a silent stream gets a comment. Proxies close streams that are silent for a minute.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-pub(super) const COMMENT: &[u8] = b":\n\n";
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const COMMENT: &[u8] = b":\n\n";
 /// The bytes of events that are stored together. A store that runs out of space evicts them together.
 const PART: usize = 16 << 10;
 /// The length of an event beyond its message, with an ID but without the name of its stream.
 const AROUND: usize = 32;
 
 /// The messages in the buffer of an outbox, which are lines.
-pub(super) fn messages(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn messages(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     iter::from_fn(move || {
         let end = memchr(b'\n', lines)?;
         let (message, rest) = lines.split_at(end);
@@ -26,7 +26,7 @@ pub(super) fn messages(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Divides messages, which are lines, into parts that are short unless a message is long.
-pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     iter::from_fn(move || {
         let head = lines.get(..PART).unwrap_or(lines);
         let end = memrchr(b'\n', head).or_else(|| memchr(b'\n', lines))?;
@@ -37,7 +37,7 @@ pub(super) fn parts(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Appends the messages of an outbox as events without IDs, which cannot be resumed.
-pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
     // Writing reserves the maximum room for every event, even the last.
     out.reserve(lines.len() + lines.len() / 8 + OutgoingEvent::ROOM);
     for data in messages(lines) {
@@ -50,14 +50,14 @@ pub(super) fn encode(out: &mut Vec<u8>, lines: &[u8]) {
 }
 
 /// Writes events of a stream that can be resumed.
-pub(super) struct EventWriter<'a> {
+pub(crate) struct EventWriter<'a> {
     /// The ID of the first event, if the name of the stream is valid in IDs.
     first: Option<EventId<'a>>,
     out: Vec<u8>,
 }
 
 impl<'a> EventWriter<'a> {
-    pub(super) fn new(stream: &'a str) -> Self {
+    pub(crate) fn new(stream: &'a str) -> Self {
         Self {
             first: EventId::new(stream, 1),
             out: Vec::new(),
@@ -65,7 +65,7 @@ impl<'a> EventWriter<'a> {
     }
 
     /// Reserves space for this many more events, with this many bytes of data in total.
-    pub(super) fn reserve(&mut self, events: usize, bytes: usize) {
+    pub(crate) fn reserve(&mut self, events: usize, bytes: usize) {
         let around = AROUND + self.first.map_or(0, |id| id.stream().len());
         // Writing reserves the maximum room for every event, even the last.
         self.out
@@ -73,7 +73,7 @@ impl<'a> EventWriter<'a> {
     }
 
     /// Appends an event. Without an index it has no ID.
-    pub(super) fn event(&mut self, index: Option<u64>, data: &[u8]) {
+    pub(crate) fn event(&mut self, index: Option<u64>, data: &[u8]) {
         self.id(index);
         let event = OutgoingEvent {
             data,
@@ -83,7 +83,7 @@ impl<'a> EventWriter<'a> {
     }
 
     /// Appends an event without data that tells the client when to reconnect.
-    pub(super) fn retry(&mut self, index: u64, retry: Duration) {
+    pub(crate) fn retry(&mut self, index: u64, retry: Duration) {
         self.id(Some(index));
         let event = OutgoingEvent {
             retry: Some(retry),
@@ -102,7 +102,7 @@ impl<'a> EventWriter<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.out
     }
 }

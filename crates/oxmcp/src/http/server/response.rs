@@ -34,7 +34,7 @@ use crate::{
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The response that rejects a request. Boxed, because most requests are not rejected.
-pub(super) type Refused = Box<Response<ResponseBody>>;
+pub(crate) type Refused = Box<Response<ResponseBody>>;
 
 /// The body of a response: bytes that are all available, or an event stream.
 ///
@@ -87,7 +87,7 @@ struct Expiring {
 
 /// Tells the client to reconnect after a delay, to another node or to one that has restarted by then: many clients retry only
 /// twice.
-pub(super) const COME_BACK_LATER: &[u8] = b"retry: 2000\n\n";
+pub(crate) const COME_BACK_LATER: &[u8] = b"retry: 2000\n\n";
 
 /// Tells the client to reconnect immediately.
 #[cfg(feature = "auth")]
@@ -187,7 +187,7 @@ impl ResponseBody {
     }
 
     /// A body that lasts until its source ends.
-    pub(super) fn events(source: impl EventSource + 'static) -> Self {
+    pub(crate) fn events(source: impl EventSource + 'static) -> Self {
         Self::of(Kind::Stream(Box::pin(source)))
     }
 
@@ -197,7 +197,7 @@ impl ResponseBody {
 
     /// The same body. If it streams, it ends at a deadline and tells the client to reconnect immediately.
     #[cfg(feature = "auth")]
-    pub(super) fn until(self, deadline: Option<&StreamDeadline>) -> Self {
+    pub(crate) fn until(self, deadline: Option<&StreamDeadline>) -> Self {
         let kind = match (self.kind, deadline) {
             (Kind::Stream(source), Some(deadline)) => Kind::Stream(Box::pin(Expiring {
                 source: Some(source),
@@ -211,7 +211,7 @@ impl ResponseBody {
 
     /// The same body, whose bytes count against a budget, and which is dropped if the client stops reading. A short body is not
     /// watched if the HTTP server accepts it immediately.
-    pub(super) fn watched(self, budget: &Arc<Budget>, stall: Duration, is_taken: bool) -> Self {
+    pub(crate) fn watched(self, budget: &Arc<Budget>, stall: Duration, is_taken: bool) -> Self {
         let kind = match self.kind {
             Kind::Ended => Kind::Ended,
             Kind::Full(bytes) => {
@@ -232,7 +232,7 @@ impl ResponseBody {
     }
 
     /// Ends the connection of this activity when the body is dropped because the client stopped reading.
-    pub(super) fn on_stall(&self, activity: &Activity) {
+    pub(crate) fn on_stall(&self, activity: &Activity) {
         match &self.kind {
             Kind::Stream(source) => source.on_stall(activity),
             Kind::Watched(body) => body.on_stall(activity),
@@ -309,12 +309,12 @@ impl fmt::Debug for ResponseBody {
 }
 
 /// A response without a body.
-pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
+pub(crate) fn empty(status: StatusCode) -> Response<ResponseBody> {
     with_status(ResponseBody::empty(), status)
 }
 
 /// A response with one message from an outbox: one line, or nothing.
-pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
+pub(crate) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<ResponseBody> {
     if line.last() == Some(&b'\n') {
         line.pop();
     }
@@ -328,7 +328,7 @@ pub(super) fn message(status: StatusCode, mut line: Vec<u8>) -> Response<Respons
 }
 
 /// Sends a JSON response as the only event of a stream, for a client that accepts nothing else. Other responses stay as they are.
-pub(super) fn as_event(response: Response<ResponseBody>) -> Response<ResponseBody> {
+pub(crate) fn as_event(response: Response<ResponseBody>) -> Response<ResponseBody> {
     let is_json = |it: &HeaderValue| it == "application/json";
     let media_type = response.headers().get(header::CONTENT_TYPE);
     if !response.status().is_success() || !media_type.is_some_and(is_json) {
@@ -345,7 +345,7 @@ pub(super) fn as_event(response: Response<ResponseBody>) -> Response<ResponseBod
 }
 
 /// A response with an error for a request. Without an ID, it is for a body that is not a request.
-pub(super) fn error(
+pub(crate) fn error(
     status: StatusCode,
     id: Option<&RequestId>,
     error: &ErrorObject,
@@ -356,12 +356,12 @@ pub(super) fn error(
 }
 
 /// Rejects a request for this reason.
-pub(super) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) -> Refused {
+pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) -> Refused {
     Box::new(error(status, id, &ErrorObject::from(why)))
 }
 
 /// Rejects a request that was not processed, so that the client may retry it.
-pub(super) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
+pub(crate) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
     let mut refused = refuse(StatusCode::SERVICE_UNAVAILABLE, id, why);
     // The header tells clients that the request was not processed.
     let soon = HeaderValue::from_static("1");
@@ -370,13 +370,13 @@ pub(super) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
 }
 
 /// Rejects a request because the endpoint's byte budget is used up.
-pub(super) fn exhausted(id: Option<&RequestId>) -> Refused {
+pub(crate) fn exhausted(id: Option<&RequestId>) -> Refused {
     let why = Error::internal("server is out of buffer space; try again later");
     unserved(id, &why)
 }
 
 /// The response to a request that was processed, but has no answer for this reason.
-pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
+pub(crate) fn unanswered(reason: &str) -> Response<ResponseBody> {
     let why =
         format!("{reason}; the request may have been processed, so retry only if it is idempotent");
     // Load balancers and clients may retry a request that was answered with 503.
@@ -388,10 +388,10 @@ pub(super) fn unanswered(reason: &str) -> Response<ResponseBody> {
 }
 
 /// The reason for [`unanswered`] if the endpoint's byte budget is used up.
-pub(super) const DROPPED: &str = "response dropped: server is out of buffer space";
+pub(crate) const DROPPED: &str = "response dropped: server is out of buffer space";
 
 /// A response with an event stream.
-pub(super) fn events(mut body: ResponseBody) -> Response<ResponseBody> {
+pub(crate) fn events(mut body: ResponseBody) -> Response<ResponseBody> {
     body.open = Some(OpenStream::new());
     let mut response = with_status(body, StatusCode::OK);
     // hyper keeps the map until the stream ends, so it is small.

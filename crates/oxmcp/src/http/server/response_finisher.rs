@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Finishes the response to a request.
-pub(super) struct ResponseFinisher {
+pub(crate) struct ResponseFinisher {
     cors: Option<Cors>,
     budget: Arc<Budget>,
     stall: Duration,
@@ -26,7 +26,7 @@ pub(super) struct ResponseFinisher {
 impl ResponseFinisher {
     /// # Errors
     /// The response to a CORS preflight, which the endpoint itself does not see.
-    pub(super) fn of(
+    pub(crate) fn of(
         parts: &Parts,
         policy: &Policy,
         limits: &Limits,
@@ -46,7 +46,7 @@ impl ResponseFinisher {
 
     /// The finished response. While the endpoint `is_closing`, it is the last of its connection, so the client's next request goes
     /// to another node, or to this one after a restart.
-    pub(super) fn response(
+    pub(crate) fn response(
         self,
         answer: Result<Response<ResponseBody>, Refused>,
         is_closing: bool,

@@ -46,7 +46,7 @@ use crate::{
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(super) fn begin(
+pub(crate) fn begin(
     request: EndpointRequest,
     message: Envelope<'_, RequestParams<'_>>,
     mismatch: Option<Error>,
@@ -95,7 +95,7 @@ pub(super) fn begin(
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(super) fn begin_legacy(
+pub(crate) fn begin_legacy(
     request: EndpointRequest,
     revision: Option<Revision>,
     is_answered: bool,
@@ -296,7 +296,7 @@ impl EventSource for StatelessEvents {
 }
 
 /// The HTTP status for the error code from before any handler ran, and for the code of the error that answers the request.
-pub(super) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
+pub(crate) fn status(refused: Option<ErrorCode>, failed: Option<ErrorCode>) -> StatusCode {
     match (refused, failed) {
         (_, Some(ErrorCode::MISSING_CLIENT_CAPABILITY))
         | (Some(ErrorCode::HEADER_MISMATCH), Some(ErrorCode::HEADER_MISMATCH))

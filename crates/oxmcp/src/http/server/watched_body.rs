@@ -26,19 +26,19 @@ use crate::{
 };
 
 /// The longest frame of a body. An HTTP server would buffer a longer one, however slowly the client reads.
-pub(super) const MAX_FRAME: usize = 32 << 10;
+pub(crate) const MAX_FRAME: usize = 32 << 10;
 /// The number of checks within the stall limit. A client may exceed the limit by one interval.
 const CHECKS_PER_STALL: u32 = 8;
 /// The minimum interval between two checks of a body, however short the stall limit is.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Takes the next frame from these bytes.
-pub(super) fn next_frame(bytes: &mut Bytes) -> Bytes {
+pub(crate) fn next_frame(bytes: &mut Bytes) -> Bytes {
     bytes.split_to(bytes.len().min(MAX_FRAME))
 }
 
 /// The source of a body that streams.
-pub(super) trait EventSource: Stream<Item = Bytes> + Send {
+pub(crate) trait EventSource: Stream<Item = Bytes> + Send {
     /// Whether the source has data that the client has not read, if only this body's timer watches the client.
     fn has_data(&self) -> bool {
         false
@@ -65,7 +65,7 @@ pub(super) trait EventSource: Stream<Item = Bytes> + Send {
 }
 
 /// A body with its timer.
-pub(super) struct WatchedBody {
+pub(crate) struct WatchedBody {
     slot: Arc<Slot>,
     timer: AbortHandle,
 }
@@ -93,12 +93,12 @@ enum Content {
 
 impl WatchedBody {
     /// A body whose bytes are all available.
-    pub(super) fn full(bytes: Bytes, stall: Duration) -> Self {
+    pub(crate) fn full(bytes: Bytes, stall: Duration) -> Self {
         Self::new(Content::Full(bytes), stall)
     }
 
     /// A body whose bytes are charged to the budget when they leave the source.
-    pub(super) fn stream(
+    pub(crate) fn stream(
         source: Pin<Box<dyn EventSource>>,
         budget: Arc<Budget>,
         stall: Duration,
@@ -121,12 +121,12 @@ impl WatchedBody {
         Self { slot, timer }
     }
 
-    pub(super) fn on_stall(&self, activity: &Activity) {
+    pub(crate) fn on_stall(&self, activity: &Activity) {
         self.slot.0.lock().activity = Some(activity.clone());
     }
 
     /// The number of bytes that are left, if it is known.
-    pub(super) fn left(&self) -> Option<usize> {
+    pub(crate) fn left(&self) -> Option<usize> {
         match &self.slot.0.lock().content {
             Content::Nothing => Some(0),
             Content::Full(bytes) => Some(bytes.len()),
@@ -135,7 +135,7 @@ impl WatchedBody {
     }
 
     /// The next frame. `None` at the end, and after a stall.
-    pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.slot.0.lock();
         state.waits_since = None;
         let polled = state.content.poll_next(cx);

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Whether the client supports any kind of question: elicitation, sampling or roots.
-pub(super) fn is_any_supported(capabilities: &ClientCapabilities) -> bool {
+pub(crate) fn is_any_supported(capabilities: &ClientCapabilities) -> bool {
     capabilities.elicitation.is_some()
         || capabilities.sampling.is_some()
         || capabilities.roots.is_some()
@@ -19,7 +19,7 @@ pub(super) fn is_any_supported(capabilities: &ClientCapabilities) -> bool {
 ///
 /// # Errors
 /// [`Error::is_unsupported`] if the request came in a batch.
-pub(super) fn batch(cx: &RequestContext) -> Result<()> {
+pub(crate) fn batch(cx: &RequestContext) -> Result<()> {
     match cx.parts().batch {
         None => Ok(()),
         Some(_) => Err(Error::unsupported(
@@ -34,7 +34,7 @@ pub(super) fn batch(cx: &RequestContext) -> Result<()> {
 /// [`ErrorCode::MISSING_CLIENT_CAPABILITY`](crate::ErrorCode::MISSING_CLIENT_CAPABILITY), with the missing capability; nothing
 /// has been sent. A modern client may declare the capability and repeat the request. A legacy client cannot change its
 /// capabilities, so the model gets to see the error.
-pub(super) fn question(
+pub(crate) fn question(
     request: &InputRequest,
     capabilities: &ClientCapabilities,
     revision: Revision,
@@ -55,7 +55,7 @@ pub(super) fn question(
 ///
 /// # Errors
 /// If the answer is invalid: with input responses the error is about the params, in other revisions about the client's result.
-pub(super) fn answer(
+pub(crate) fn answer(
     connection: &Connection,
     key: Option<&str>,
     request: &InputRequest,
@@ -67,7 +67,7 @@ pub(super) fn answer(
 }
 
 /// The error for an invalid answer. `key` is the key of the question, if it has one.
-pub(super) fn wrong_answer(
+pub(crate) fn wrong_answer(
     key: Option<&str>,
     method: &str,
     problem: &str,

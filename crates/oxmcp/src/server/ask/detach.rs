@@ -68,7 +68,7 @@ pub(crate) fn begin_again(
 ///
 /// # Errors
 /// If the step must not run.
-pub(super) async fn begin_step(
+pub(crate) async fn begin_step(
     cx: &RequestContext,
     journal: &Journal,
     key: &str,
@@ -89,14 +89,14 @@ pub(super) async fn begin_step(
 }
 
 /// Ends a step.
-pub(super) async fn end_step(cx: &RequestContext, key: &str, result: Option<Box<RawValue>>) {
+pub(crate) async fn end_step(cx: &RequestContext, key: &str, result: Option<Box<RawValue>>) {
     if let Some(work) = cx.parts().detached.get() {
         work.step_ended(key.to_owned(), result).await;
     }
 }
 
 /// Asks a question of a detached handler.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     cx: &RequestContext,
     work: &Arc<dyn DetachedWork>,
     key: &str,

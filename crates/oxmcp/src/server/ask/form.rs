@@ -18,8 +18,8 @@ use crate::{
 
 /// The form that asks for a type.
 #[derive(Debug)]
-pub(super) struct Form {
-    pub(super) schema: ElicitSchema,
+pub(crate) struct Form {
+    pub(crate) schema: ElicitSchema,
     /// The schema of the type, which can express more than a form.
     whole: Schema,
 }
@@ -35,7 +35,7 @@ impl Form {
     ///
     /// # Errors
     /// If the type cannot be a form; the error names the field.
-    pub(super) fn of<T: JsonSchema + 'static>() -> Result<Arc<Self>> {
+    pub(crate) fn of<T: JsonSchema + 'static>() -> Result<Arc<Self>> {
         let id = TypeId::of::<T>();
         let forms = FORMS.read();
         let made = forms.as_ref().and_then(|forms| forms.get(&id)).cloned();
@@ -81,7 +81,7 @@ impl Form {
     }
 
     /// Validates an answer that matches the form against the schema of the type.
-    pub(super) fn check(&self, content: &str) -> Result<(), String> {
+    pub(crate) fn check(&self, content: &str) -> Result<(), String> {
         let content =
             serde_json::from_str::<&RawValue>(content).map_err(|error| error.to_string())?;
         self.whole
@@ -90,7 +90,7 @@ impl Form {
     }
 
     /// Describes the error of a type that cannot be read from an answer, although the answer is valid.
-    pub(super) fn refusal<T: DeserializeOwned>(
+    pub(crate) fn refusal<T: DeserializeOwned>(
         &self,
         content: &RawValue,
         error: &serde_json::Error,

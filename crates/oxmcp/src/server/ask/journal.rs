@@ -15,7 +15,7 @@ use crate::{
 
 /// The questions, answers and steps of a handler while it serves one request.
 #[derive(Debug, Default)]
-pub(super) struct Journal(Mutex<State>);
+pub(crate) struct Journal(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -77,7 +77,7 @@ pub(crate) enum RecordedOutcome {
 
 /// The way in which the questions of a handler are asked.
 #[derive(Debug, Default)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// By requests, while the handler waits. Modern clients accept no requests.
     #[default]
     LiveSession,
@@ -90,10 +90,10 @@ pub(super) enum Mode {
 /// The request that a handler serves, kept until it is known whether the handler asks.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRequest {
-    pub(super) method: &'static str,
+    pub(crate) method: &'static str,
     /// The name or the URI of the request's target.
-    pub(super) target: Box<str>,
-    pub(super) arguments: Box<str>,
+    pub(crate) target: Box<str>,
+    pub(crate) arguments: Box<str>,
 }
 
 impl RoundRequest {
@@ -107,7 +107,7 @@ impl RoundRequest {
 }
 
 /// The journal's answer to a question.
-pub(super) enum Lookup {
+pub(crate) enum Lookup {
     Known(Box<RawValue>),
     /// The answer came with this round and has not been checked.
     Unchecked(Box<RawValue>),
@@ -116,7 +116,7 @@ pub(super) enum Lookup {
 
 impl Journal {
     /// The journal of a context; creates one if there is none.
-    pub(super) fn of(parts: &ContextParts) -> Arc<Self> {
+    pub(crate) fn of(parts: &ContextParts) -> Arc<Self> {
         let kept = parts
             .role_state
             .get_or_init(|| Arc::<Self>::default() as Arc<dyn Any + Send + Sync>);
@@ -125,12 +125,12 @@ impl Journal {
     }
 
     /// The journal of a context, if there is one.
-    pub(super) fn find(cx: &RequestContext) -> Option<Arc<Self>> {
+    pub(crate) fn find(cx: &RequestContext) -> Option<Arc<Self>> {
         Arc::clone(cx.parts().role_state.get()?).downcast().ok()
     }
 
     /// Begins a round, with the record and the responses that the client sent, if any.
-    pub(super) fn begin(&self, mode: Mode, record: Option<Record>, responses: InputResponses) {
+    pub(crate) fn begin(&self, mode: Mode, record: Option<Record>, responses: InputResponses) {
         *self.0.lock() = State {
             mode,
             has_state: record.is_some(),
@@ -141,11 +141,11 @@ impl Journal {
     }
 
     /// Runs `f` with the way in which questions are asked.
-    pub(super) fn with_mode<T>(&self, f: impl FnOnce(&Mode) -> T) -> T {
+    pub(crate) fn with_mode<T>(&self, f: impl FnOnce(&Mode) -> T) -> T {
         f(&self.0.lock().mode)
     }
 
-    pub(super) fn responses(&self) -> InputResponses {
+    pub(crate) fn responses(&self) -> InputResponses {
         self.0.lock().responses.clone()
     }
 
@@ -157,7 +157,7 @@ impl Journal {
     ///
     /// # Errors
     /// If another question has the key.
-    pub(super) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
+    pub(crate) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
         let mut state = self.0.lock();
         match find(&state.asked, key) {
             Some(before) if before != question => {
@@ -193,7 +193,7 @@ impl Journal {
     }
 
     /// Records an answer.
-    pub(super) fn record_answer(&self, key: &str, question: &Digest, value: &RawValue) {
+    pub(crate) fn record_answer(&self, key: &str, question: &Digest, value: &RawValue) {
         let mut state = self.0.lock();
         state.record.answers.retain(|it| it.key != key);
         state.record.answers.push(Answer {
@@ -204,16 +204,16 @@ impl Journal {
     }
 
     /// Adds a question for the client. This suspends the handler: its result is dropped when it ends.
-    pub(super) fn suspend(&self, key: &str, request: InputRequest) {
+    pub(crate) fn suspend(&self, key: &str, request: InputRequest) {
         self.0.lock().open.insert(key, request);
     }
 
-    pub(super) fn is_suspended(&self) -> bool {
+    pub(crate) fn is_suspended(&self) -> bool {
         !self.0.lock().open.is_empty()
     }
 
     /// The result of a step that was done before.
-    pub(super) fn step(&self, key: &str) -> Option<Box<RawValue>> {
+    pub(crate) fn step(&self, key: &str) -> Option<Box<RawValue>> {
         let state = self.0.lock();
         let mut steps = state.record.steps.iter();
         let found = steps.find(|(name, _)| name == key);
@@ -221,14 +221,14 @@ impl Journal {
     }
 
     /// Records the result of a step.
-    pub(super) fn record_step(&self, key: &str, value: Box<RawValue>) {
+    pub(crate) fn record_step(&self, key: &str, value: Box<RawValue>) {
         let mut state = self.0.lock();
         state.record.steps.retain(|(name, _)| name != key);
         state.record.steps.push((key.to_owned(), value));
     }
 
     /// Records that the handler has reached a step, which runs now or was done before.
-    pub(super) fn reach_step(&self, key: &str, is_idempotent: bool) {
+    pub(crate) fn reach_step(&self, key: &str, is_idempotent: bool) {
         let mut state = self.0.lock();
         for reached in &mut state.reached {
             if let Kind::Step { has_failed, .. } = &mut reached.kind
@@ -249,7 +249,7 @@ impl Journal {
     }
 
     /// Records that a step has failed.
-    pub(super) fn fail_step(&self, key: &str) {
+    pub(crate) fn fail_step(&self, key: &str) {
         let mut state = self.0.lock();
         for reached in &mut state.reached {
             if let Kind::Step { has_failed, .. } = &mut reached.kind
@@ -261,7 +261,7 @@ impl Journal {
     }
 
     /// The state and the responses passed to a handler that asks by a [`Reply`](crate::Reply). `None` for any other handler.
-    pub(super) fn reply(&self) -> Option<(Option<String>, InputResponses)> {
+    pub(crate) fn reply(&self) -> Option<(Option<String>, InputResponses)> {
         let state = self.0.lock();
         match &state.mode {
             Mode::Reply(token) => Some((token.clone(), state.responses.clone())),
@@ -270,7 +270,7 @@ impl Journal {
     }
 
     /// The facts of the questions and steps so far: those of this run in order, then the rest of those of earlier rounds.
-    pub(super) fn known(&self) -> Vec<RecordedAnswer> {
+    pub(crate) fn known(&self) -> Vec<RecordedAnswer> {
         let state = self.0.lock();
         let reached = state.reached.iter().filter_map(|it| {
             Some(RecordedAnswer {
@@ -304,7 +304,7 @@ impl Journal {
     }
 
     /// The questions of a suspended handler, the record to seal, and the request. `None` if the handler is not suspended.
-    pub(super) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
+    pub(crate) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
         let mut state = self.0.lock();
         if state.open.is_empty() {
             return None;

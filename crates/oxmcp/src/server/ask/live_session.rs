@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Asks a question and waits for the answer. The question is cancelled when its request is cancelled.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     cx: &RequestContext,
     settings: &AskSettings,
     key: &str,
@@ -118,7 +118,7 @@ async fn call<M: Method>(
 }
 
 /// Assigns an id to a URL elicitation if the revision requires one and it has none.
-pub(super) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result<()> {
+pub(crate) fn assign_id(params: &mut ElicitParams, revision: Revision) -> Result<()> {
     if let ElicitParams::Url(url) = params
         && revision.has_elicitation_ids()
         && url.elicitation_id.is_none()
@@ -155,7 +155,7 @@ pub struct SessionCall<M: Method> {
 }
 
 impl<M: Method> SessionCall<M> {
-    pub(in crate::server) fn new(session: &ServerSession, params: Result<Box<M::Params>>) -> Self {
+    pub(crate) fn new(session: &ServerSession, params: Result<Box<M::Params>>) -> Self {
         let options = session.role().server().features().ask.call_options();
         Self {
             session: session.clone(),
@@ -166,7 +166,7 @@ impl<M: Method> SessionCall<M> {
     }
 
     /// Sets the question that the answer is checked against.
-    pub(super) fn question(mut self, question: InputRequest) -> Self {
+    pub(crate) fn question(mut self, question: InputRequest) -> Self {
         self.question = Some(question);
         self
     }

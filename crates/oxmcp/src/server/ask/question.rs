@@ -41,29 +41,29 @@ use crate::{
 /// ```
 #[must_use = "pass the question to `RequestContext::ask_all`"]
 pub struct Question<T = ()> {
-    pub(super) put: Put,
-    pub(super) read: Read<T>,
+    pub(crate) put: Put,
+    pub(crate) read: Read<T>,
 }
 
 /// The key and the request of a question.
 #[derive(Debug)]
 #[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
 pub struct Put {
-    pub(super) key: String,
+    pub(crate) key: String,
     /// An error if no client can be asked the question.
-    pub(super) request: Result<InputRequest>,
+    pub(crate) request: Result<InputRequest>,
 }
 
-pub(super) type Read<T> = Box<dyn FnOnce(&Answered) -> Result<T> + Send>;
+pub(crate) type Read<T> = Box<dyn FnOnce(&Answered) -> Result<T> + Send>;
 
 /// A valid answer and its question.
 #[derive(Debug)]
 #[expect(unnameable_types, reason = "what seals `Questions` mentions it")]
 pub struct Answered {
-    pub(super) key: String,
-    pub(super) request: InputRequest,
-    pub(super) value: Box<RawValue>,
-    pub(super) revision: Revision,
+    pub(crate) key: String,
+    pub(crate) request: InputRequest,
+    pub(crate) value: Box<RawValue>,
+    pub(crate) revision: Revision,
 }
 
 /// The decision of a user about a question.
@@ -271,7 +271,7 @@ pub trait Parts {
 }
 
 /// Reads one answer for each question, from the front.
-pub(super) type Reader<T> = Box<dyn FnOnce(&mut slice::Iter<'_, Answered>) -> Result<T> + Send>;
+pub(crate) type Reader<T> = Box<dyn FnOnce(&mut slice::Iter<'_, Answered>) -> Result<T> + Send>;
 
 impl<T: 'static> Parts for Question<T> {
     type Answers = T;

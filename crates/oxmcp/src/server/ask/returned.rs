@@ -29,7 +29,7 @@ const MAX_ROUNDS: usize = 10;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// A function that asks one question, given with its key.
-pub(super) type Ask<'f> = &'f (
+pub(crate) type Ask<'f> = &'f (
         dyn for<'a> Fn(
     &'a RequestContext,
     &'a str,
@@ -40,13 +40,13 @@ pub(super) type Ask<'f> = &'f (
     );
 
 /// The outcome of a handler that asks by a [`Reply`](crate::Reply).
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Done(Body),
     Asked(InputRequiredResult),
 }
 
 /// Extracts the questions from the error that a [`Reply`](crate::Reply) becomes.
-pub(super) fn reply(result: Result<Body>) -> Result<Outcome> {
+pub(crate) fn reply(result: Result<Body>) -> Result<Outcome> {
     let error = match result {
         Ok(body) => return Ok(Outcome::Done(body)),
         Err(error) if !error.is_input_required() => return Err(error),
@@ -66,7 +66,7 @@ pub(super) fn reply(result: Result<Body>) -> Result<Outcome> {
 }
 
 /// Refuses questions that the client cannot be asked.
-pub(super) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<()> {
+pub(crate) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) -> Result<()> {
     let mut is_any = false;
     for request in asked
         .input_requests
@@ -86,7 +86,7 @@ pub(super) fn check_asked(cx: &RequestContext, asked: &mut InputRequiredResult) 
 }
 
 /// Runs a handler to its end: asks the questions that it returns, and runs it again with the answers.
-pub(super) async fn ask_until_done(
+pub(crate) async fn ask_until_done(
     cx: &RequestContext,
     is_tool: bool,
     mut running: BoxFuture<Result<Body>>,

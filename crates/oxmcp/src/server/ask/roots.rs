@@ -22,16 +22,16 @@ impl RootsCache {
         }
     }
 
-    pub(super) fn get(&self) -> Option<Arc<[Root]>> {
+    pub(crate) fn get(&self) -> Option<Arc<[Root]>> {
         self.0.lock().1.clone()
     }
 
-    pub(super) fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.0.lock().0
     }
 
     /// Stores roots that were requested at version `as_of`, unless they have changed since.
-    pub(super) fn set(&self, as_of: u64, roots: &Arc<[Root]>) {
+    pub(crate) fn set(&self, as_of: u64, roots: &Arc<[Root]>) {
         let mut state = self.0.lock();
         if state.0 == as_of {
             state.1 = Some(Arc::clone(roots));

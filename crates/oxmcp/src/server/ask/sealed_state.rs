@@ -20,62 +20,62 @@ use crate::{
 
 /// The content of a token.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// The time at which it expires, in seconds since 1970.
     #[serde(rename = "x")]
-    pub(super) expires: u64,
+    pub(crate) expires: u64,
     /// The answers of earlier rounds.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) answers: Vec<Answer>,
+    pub(crate) answers: Vec<Answer>,
     /// The results of steps.
     #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) steps: Vec<(String, Box<RawValue>)>,
+    pub(crate) steps: Vec<(String, Box<RawValue>)>,
     /// The questions that are open, by their digests.
     #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) open: Vec<(String, Digest)>,
+    pub(crate) open: Vec<(String, Digest)>,
 }
 
 /// An answer, and the question that it answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     #[serde(rename = "k")]
-    pub(super) key: String,
+    pub(crate) key: String,
     #[serde(rename = "q")]
-    pub(super) question: Digest,
+    pub(crate) question: Digest,
     #[serde(rename = "v")]
-    pub(super) value: Box<RawValue>,
+    pub(crate) value: Box<RawValue>,
 }
 
 /// A short identifier of a question, derived from its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Digest(Box<str>);
+pub(crate) struct Digest(Box<str>);
 
 impl Digest {
     /// The digest of a question, as JSON.
-    pub(super) fn of(question: &[u8]) -> Self {
+    pub(crate) fn of(question: &[u8]) -> Self {
         let digest = sha256(&[b"oxmcp question", question]);
         // 128 bits are enough: only the server itself could search for a collision.
         let half = digest.first_chunk::<16>().copied().unwrap_or_default();
         Self(BASE64_URL_SAFE_NO_PAD.encode(half).into())
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// The request that a token is bound to; the token opens for no other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Binding<'a> {
-    pub(super) server: &'a str,
+pub(crate) struct Binding<'a> {
+    pub(crate) server: &'a str,
     /// The caller, if the transport knows it.
-    pub(super) principal: Option<&'a str>,
-    pub(super) method: &'a str,
+    pub(crate) principal: Option<&'a str>,
+    pub(crate) method: &'a str,
     /// The name of the tool or prompt, or the URI of the resource.
-    pub(super) target: &'a str,
+    pub(crate) target: &'a str,
     /// The arguments, as JSON.
-    pub(super) arguments: &'a str,
+    pub(crate) arguments: &'a str,
 }
 
 impl Binding<'_> {
@@ -151,7 +151,7 @@ fn separate(out: &mut Vec<u8>, index: usize) {
 ///
 /// # Errors
 /// If the token would be longer.
-pub(super) fn seal(
+pub(crate) fn seal(
     record: &Record,
     binding: &Binding<'_>,
     key: &StateKey,
@@ -172,7 +172,7 @@ pub(super) fn seal(
 ///
 /// # Errors
 /// If the token is malformed or too long, was changed, was sealed for another request or with an unknown key, or has expired.
-pub(super) fn open(
+pub(crate) fn open(
     token: &str,
     binding: &Binding<'_>,
     keys: &KeyRing,
@@ -191,7 +191,7 @@ pub(super) fn open(
 }
 
 /// The expiry time of a state that is sealed now.
-pub(super) fn expiry(now: u64, after: Duration) -> u64 {
+pub(crate) fn expiry(now: u64, after: Duration) -> u64 {
     now.saturating_add(after.as_secs())
 }
 

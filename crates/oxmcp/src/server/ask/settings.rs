@@ -15,11 +15,11 @@ const USER_TIMEOUT: Duration = Duration::from_secs(600);
 /// The settings of a server for asking.
 #[derive(Clone, Debug)]
 pub(crate) struct AskSettings {
-    pub(super) keys: Arc<AskKeys>,
+    pub(crate) keys: Arc<AskKeys>,
     /// How long the state between two rounds is valid.
-    pub(super) lifetime: Duration,
+    pub(crate) lifetime: Duration,
     /// How long an answer to a request of the server may take.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// The keys that seal the journals of handlers.
@@ -32,7 +32,7 @@ pub(crate) struct AskKeys {
 }
 
 impl AskKeys {
-    pub(super) fn new(ring: KeyRing) -> Self {
+    pub(crate) fn new(ring: KeyRing) -> Self {
         Self {
             ring: Arc::new(ring),
             #[cfg(feature = "http-server")]
@@ -42,14 +42,14 @@ impl AskKeys {
 
     /// Uses the shared keys from now on, unless keys were given, or other shared keys are set already.
     #[cfg(feature = "http-server")]
-    pub(super) fn share(&self, keys: &SharedKeys) {
+    pub(crate) fn share(&self, keys: &SharedKeys) {
         if !self.ring.is_given() {
             self.shared.get_or_init(|| keys.clone());
         }
     }
 
     /// The current keys.
-    pub(super) fn current(&self) -> Arc<KeyRing> {
+    pub(crate) fn current(&self) -> Arc<KeyRing> {
         #[cfg(feature = "http-server")]
         if let Some(shared) = self.shared.get() {
             return shared.states();
@@ -69,7 +69,7 @@ impl Default for AskSettings {
 }
 
 impl AskSettings {
-    pub(super) fn call_options(&self) -> CallOptions {
+    pub(crate) fn call_options(&self) -> CallOptions {
         CallOptions {
             timeout: self.timeout,
             max_total: self.timeout,

@@ -11,4 +11,4 @@ mod registered;
 pub use definition::{Completer, IntoCompleter};
 pub use handler::{CompleterArguments, Completing};
 pub use output::IntoCompletion;
-pub(super) use registered::{Completers, Completes, can_complete};
+pub(crate) use registered::{Completers, Completes, can_complete};

@@ -108,7 +108,7 @@ impl Subject<'_> {
 }
 
 /// The findings about the tools of a server.
-pub(in crate::server) fn of_tools<'a>(
+pub(crate) fn of_tools<'a>(
     server: &str,
     tools: impl Iterator<Item = &'a Tool>,
     findings: &mut Vec<Finding>,
@@ -171,7 +171,7 @@ pub(in crate::server) fn of_tools<'a>(
 }
 
 /// The findings about the prompts of a server.
-pub(in crate::server) fn of_prompts<'a>(
+pub(crate) fn of_prompts<'a>(
     prompts: impl Iterator<Item = &'a Prompt>,
     findings: &mut Vec<Finding>,
 ) {
@@ -224,7 +224,7 @@ pub(in crate::server) fn of_prompts<'a>(
 }
 
 /// The findings about resources or templates, which are given by their URIs and titles.
-pub(in crate::server) fn of_resources<'a>(
+pub(crate) fn of_resources<'a>(
     kind: &'static str,
     resources: impl Iterator<Item = (&'a str, Option<&'a str>)>,
     findings: &mut Vec<Finding>,

@@ -1,4 +1,4 @@
 //! Definitions of features: their common methods, and checks against the rules of hosts.
 
-pub(super) mod findings;
-pub(super) mod options;
+pub(crate) mod findings;
+pub(crate) mod options;

@@ -131,7 +131,7 @@ macro_rules! resource_options {
 ///
 /// # Errors
 /// The first problem.
-pub(in crate::server) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> {
+pub(crate) fn check_access<T: Feature>(id: &str, access: &Access) -> Result<()> {
     let checked = access.check();
     checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
@@ -140,15 +140,15 @@ pub(in crate::server) fn check_access<T: Feature>(id: &str, access: &Access) -> 
 ///
 /// # Errors
 /// The first problem.
-pub(in crate::server) fn check_icons<T: Feature>(id: &str, icons: &[Icon]) -> Result<()> {
+pub(crate) fn check_icons<T: Feature>(id: &str, icons: &[Icon]) -> Result<()> {
     let checked = icons.iter().try_for_each(Icon::check);
     checked.map_err(|problem| misuse_of::<T>(id, &problem))
 }
 
 /// An error that names the feature and its problem.
-pub(in crate::server) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
+pub(crate) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
     Error::misuse(format!("{} {id:?}: {problem}", T::KIND))
 }
 
-pub(in crate::server) use options;
-pub(in crate::server) use resource_options;
+pub(crate) use options;
+pub(crate) use resource_options;

@@ -20,24 +20,22 @@ use crate::{
 };
 
 /// A request, and everything needed to serve it.
-pub(in crate::server) struct Call<'a> {
-    pub(in crate::server) role: &'a ServerRole,
-    pub(in crate::server) features: &'a Features,
-    pub(in crate::server) cx: RequestContext,
-    pub(in crate::server) params: &'a RequestParams<'a>,
+pub(crate) struct Call<'a> {
+    pub(crate) role: &'a ServerRole,
+    pub(crate) features: &'a Features,
+    pub(crate) cx: RequestContext,
+    pub(crate) params: &'a RequestParams<'a>,
 }
 
 /// The response to a request, or the work that produces it.
-pub(in crate::server) enum Served {
+pub(crate) enum Served {
     Ready(Body),
     Pending(Work),
 }
 
 impl Served {
     /// Work that is first polled before the next message is read, since the client's next messages rely on it.
-    pub(in crate::server) fn in_order(
-        work: impl Future<Output = Result<Body>> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn in_order(work: impl Future<Output = Result<Body>> + Send + 'static) -> Self {
         Self::Pending(Work {
             future: Box::pin(work),
             inline: None,
@@ -50,7 +48,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// If they are invalid.
-    pub(in crate::server) fn read<T: Payload + DeserializeOwned>(&self, method: &str) -> Result<T> {
+    pub(crate) fn read<T: Payload + DeserializeOwned>(&self, method: &str) -> Result<T> {
         let connection = &self.cx.parts().connection;
         let read = connection.read(method, self.params.raw.get());
         read.map_err(|error| misfit(method, &error))
@@ -60,14 +58,14 @@ impl Call<'_> {
     ///
     /// # Errors
     /// An internal error if there is none.
-    pub(in crate::server) fn session(&self) -> Result<ServerSession> {
+    pub(crate) fn session(&self) -> Result<ServerSession> {
         self.cx
             .server_session()
             .ok_or_else(|| Error::internal("request has no session"))
     }
 
     /// Responds with a complete result.
-    pub(in crate::server) fn answer<R>(&self, mut result: R) -> Result<Served>
+    pub(crate) fn answer<R>(&self, mut result: R) -> Result<Served>
     where
         R: Serialize + Project + HasMeta,
     {
@@ -78,7 +76,7 @@ impl Call<'_> {
     }
 
     /// The error for an unknown feature. It lists a few known ids.
-    pub(super) fn unknown<T: Registered>(&self, id: &str) -> Error {
+    pub(crate) fn unknown<T: Registered>(&self, id: &str) -> Error {
         /// The maximum number of ids in the error; more would be noise.
         const MAX_SHOWN: usize = 20;
         let visible = T::registry(self.features).after(None);
@@ -99,7 +97,7 @@ impl Call<'_> {
 }
 
 /// The error for invalid params of a method.
-pub(super) fn misfit(method: &str, error: &serde_json::Error) -> Error {
+pub(crate) fn misfit(method: &str, error: &serde_json::Error) -> Error {
     let why = plain_decode_error(error);
     Error::invalid_params(format!("invalid params of {method}: {why}"))
 }

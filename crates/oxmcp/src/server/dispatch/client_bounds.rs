@@ -13,13 +13,13 @@ const OBJECT_ENTRIES: usize = 6;
 const OBJECT_BYTES: usize = (size_of::<String>() + size_of::<Value>()) * OBJECT_ENTRIES * 2;
 
 /// The size of the client metadata that a session keeps, and whether it is complete.
-pub(in crate::server) struct Kept {
-    pub(in crate::server) bytes: usize,
-    pub(in crate::server) is_all: bool,
+pub(crate) struct Kept {
+    pub(crate) bytes: usize,
+    pub(crate) is_all: bool,
 }
 
 /// Drops the parts that exceed the limit in bytes. Capabilities are kept first, then name, version and title, then the rest.
-pub(in crate::server) fn keep_within(
+pub(crate) fn keep_within(
     limit: usize,
     capabilities: &mut ClientCapabilities,
     implementation: &mut Implementation,

@@ -70,18 +70,18 @@ impl LegacySession {
     }
 
     /// The client of an initialized session, and the changed lists whose notifications were announced to it.
-    pub(super) fn announced(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
+    pub(crate) fn announced(&self, changed: &Topics) -> Option<(&Arc<Peer>, Topics)> {
         let negotiated = &self.initialized()?.negotiated;
         Some((&negotiated.peer, negotiated.list_changes.and(changed)))
     }
 
     /// The lists whose notifications were announced to the client of an initialized session.
-    pub(in crate::server) fn announced_lists(&self) -> Option<&SubscriptionFilter> {
+    pub(crate) fn announced_lists(&self) -> Option<&SubscriptionFilter> {
         Some(&self.initialized()?.negotiated.list_changes.lists)
     }
 
     /// Records that the client has sent `notifications/initialized`. Returns whether it was the first time.
-    pub(super) fn set_initialized(&self) -> bool {
+    pub(crate) fn set_initialized(&self) -> bool {
         let opened = self.0.get();
         opened.is_some_and(|opened| {
             let is_first = !opened.initialized.swap(true, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl LegacySession {
     /// a client that does not send it is asked anyway. Cancel safe.
     ///
     /// See [initialization](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle#initialization).
-    pub(in crate::server) async fn may_be_asked(&self) {
+    pub(crate) async fn may_be_asked(&self) {
         let Some(opened) = self.0.get() else { return };
         let latch = &opened.may_be_asked;
         if latch.is_set() || timeout(MAX_WAIT, latch.wait()).await.is_ok() {
@@ -108,7 +108,7 @@ impl LegacySession {
     ///
     /// # Errors
     /// If it is open already.
-    pub(in crate::server) fn open(&self, negotiated: Arc<Negotiated>) -> Result<()> {
+    pub(crate) fn open(&self, negotiated: Arc<Negotiated>) -> Result<()> {
         let opened = Opened {
             negotiated,
             initialized: AtomicBool::new(false),
@@ -122,7 +122,7 @@ impl LegacySession {
 
     /// The client that sent a request: from the `_meta` of a modern request, or else from this session. Its revision decides how
     /// the request is served.
-    pub(super) fn client_of_request(
+    pub(crate) fn client_of_request(
         &self,
         clients: &ClientCache,
         revisions: &[Revision],
@@ -146,7 +146,7 @@ impl LegacySession {
 
     /// The client that sent a notification. Without an identity in the notification, it is the client of the session, or an
     /// unknown modern client.
-    pub(super) fn client_of_notification(
+    pub(crate) fn client_of_notification(
         &self,
         clients: &ClientCache,
         revisions: &[Revision],

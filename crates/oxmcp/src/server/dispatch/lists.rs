@@ -27,7 +27,7 @@ use crate::{
 const MAX_PAGES: usize = 64;
 
 /// Serves the request that lists features of one kind.
-pub(in crate::server) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn list<T: Registered>(call: &Call<'_>) -> Result<Served> {
     page_of::<T>(call, T::registry(call.features).is_restricted_for(&call.cx))
 }
 
@@ -58,7 +58,7 @@ fn page_of<T: Registered>(call: &Call<'_>, is_private: bool) -> Result<Served> {
 }
 
 /// Serves the request that lists resources, including those listed by templates.
-pub(in crate::server) fn list_resources(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn list_resources(call: &Call<'_>) -> Result<Served> {
     let templates = call.features.templates.after(None);
     let mut listing: Vec<_> = templates.filter(|it| it.has_list()).cloned().collect();
     if listing.is_empty() {

@@ -25,7 +25,7 @@ use crate::{
 
 /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools) and
 /// [getting a prompt](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts#getting-a-prompt).
-pub(in crate::server) fn call_by_name<T: Registered + Callable>(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn call_by_name<T: Registered + Callable>(call: &Call<'_>) -> Result<Served> {
     let registry = T::registry(call.features);
     if !registry.is_declared() {
         return Err(Error::method_not_found(T::METHOD));
@@ -85,7 +85,7 @@ fn take_task(call: &Call<'_>, tool: &str, can_be_task: bool) -> Result<()> {
 }
 
 /// See [reading resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#reading-resources).
-pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn read_resource(call: &Call<'_>) -> Result<Served> {
     #[derive(Deserialize)]
     struct Params {
         uri: String,
@@ -119,7 +119,7 @@ pub(in crate::server) fn read_resource(call: &Call<'_>) -> Result<Served> {
 }
 
 /// See [requesting completions](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion#requesting-completions).
-pub(in crate::server) fn complete(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn complete(call: &Call<'_>) -> Result<Served> {
     let name = method::Complete::NAME;
     if !call.features.has_completions {
         return Err(Error::method_not_found(name));

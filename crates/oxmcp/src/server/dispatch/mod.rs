@@ -25,14 +25,14 @@ mod role;
 mod scopes;
 mod session_hook;
 
-pub(super) use call::{Call, Served};
-pub(super) use client_bounds::keep_within;
+pub(crate) use call::{Call, Served};
+pub(crate) use client_bounds::keep_within;
 pub(crate) use identity::{ClientCache, LegacySession};
-pub(super) use lists::{list, list_resources};
-pub(super) use lookup::{call_by_name, complete, read_resource};
+pub(crate) use lists::{list, list_resources};
+pub(crate) use lookup::{call_by_name, complete, read_resource};
 pub(crate) use recent::RecentCache;
 #[cfg(test)]
-pub(super) use recent::{MAX_ENTRIES, MAX_KEY_BYTES};
+pub(crate) use recent::{MAX_ENTRIES, MAX_KEY_BYTES};
 pub(crate) use replay::Replay;
 pub(crate) use role::ServerRole;
 #[cfg(all(feature = "auth", feature = "http-server"))]

@@ -212,7 +212,7 @@ impl ServerRole {
     ///
     /// # Errors
     /// If the params are invalid, or the revision is unknown.
-    pub(super) fn context(
+    pub(crate) fn context(
         &self,
         features: &Features,
         connection: &Arc<Connection>,

@@ -29,7 +29,7 @@ pub(crate) struct ServerRole {
     server: Server,
     legacy_session: LegacySession,
     /// The subscriptions of modern clients, made by `subscriptions/listen`.
-    pub(in crate::server) open_subscriptions: Arc<OpenSubscriptions>,
+    pub(crate) open_subscriptions: Arc<OpenSubscriptions>,
     scope: Scope,
     /// The error code of a request refused before its handler was called.
     refused: OnceLock<ErrorCode>,
@@ -39,15 +39,15 @@ pub(crate) struct ServerRole {
     is_strict: AtomicBool,
     log_filter: LogFilter,
     /// The resources that the session watches.
-    pub(in crate::server) watched: WatchedResources,
+    pub(crate) watched: WatchedResources,
     /// The changes of which to notify the session.
-    pub(in crate::server) due: DueTopics,
+    pub(crate) due: DueTopics,
     /// The quota of resources watched over the connection.
     quota: OnceLock<Arc<Quota>>,
     /// The notifications of extensions to the session, which are sent in order.
     published: OnceLock<Arc<NotificationQueue>>,
     /// The server's name and version as JSON.
-    pub(super) info_json: Arc<str>,
+    pub(crate) info_json: Arc<str>,
 }
 
 /// The clients and requests that a connection serves.
@@ -101,7 +101,7 @@ impl ServerRole {
         role
     }
 
-    pub(super) fn is_strict(&self) -> bool {
+    pub(crate) fn is_strict(&self) -> bool {
         self.is_strict.load(Ordering::Relaxed)
     }
 
@@ -133,7 +133,7 @@ impl ServerRole {
     ///
     /// # Errors
     /// If it is already open.
-    pub(in crate::server) fn open_session(&self, negotiated: Arc<Negotiated>) -> Result<()> {
+    pub(crate) fn open_session(&self, negotiated: Arc<Negotiated>) -> Result<()> {
         #[cfg(feature = "http-server")]
         if self.scope == Scope::AnswersOnly {
             return self.legacy_session.open(negotiated.without_capabilities());
@@ -182,7 +182,7 @@ impl ServerRole {
     }
 
     /// The revisions served here, the newest first.
-    pub(super) fn revisions<'f>(&self, features: &'f Features) -> &'f [Revision] {
+    pub(crate) fn revisions<'f>(&self, features: &'f Features) -> &'f [Revision] {
         let served = &*features.revisions;
         if self.scope.is_legacy() {
             let modern = served.iter().take_while(|it| it.is_modern()).count();
@@ -193,12 +193,12 @@ impl ServerRole {
 
     /// Whether messages bypass the endpoints, over a transport whose POSTs the user's own code receives.
     #[cfg(all(feature = "auth", feature = "http-server"))]
-    pub(super) fn bypasses_endpoint(&self, connection: &Connection) -> bool {
+    pub(crate) fn bypasses_endpoint(&self, connection: &Connection) -> bool {
         self.scope.is_legacy() && connection.caller().request.is_none()
     }
 
     /// The maximum number of subscriptions that share this role's [`OpenSubscriptions`].
-    pub(in crate::server) fn max_subscriptions(&self, limits: &Limits) -> usize {
+    pub(crate) fn max_subscriptions(&self, limits: &Limits) -> usize {
         if self.scope.is_request() {
             limits.http.max_streams
         } else {
@@ -211,17 +211,13 @@ impl ServerRole {
         &self.log_filter
     }
 
-    pub(in crate::server) fn quota(&self) -> &Arc<Quota> {
+    pub(crate) fn quota(&self) -> &Arc<Quota> {
         self.quota.get_or_init(Arc::default)
     }
 
     /// The changed topics of which to notify the session: lists that were announced to it, and resources that it watches and
     /// sees. Empty before the session is initialized.
-    pub(in crate::server) fn topics(
-        &self,
-        connection: &Arc<Connection>,
-        changed: &Topics,
-    ) -> Topics {
+    pub(crate) fn topics(&self, connection: &Arc<Connection>, changed: &Topics) -> Topics {
         let Some((client, mut topics)) = self.legacy_session.announced(changed) else {
             return Topics::default();
         };
@@ -233,7 +229,7 @@ impl ServerRole {
     }
 
     /// Whether the session or a subscription watches a resource.
-    pub(in crate::server) fn watches(&self, uri: &str) -> bool {
+    pub(crate) fn watches(&self, uri: &str) -> bool {
         self.watched.contains(uri) || self.open_subscriptions.watch(uri)
     }
 
@@ -244,7 +240,7 @@ impl ServerRole {
     }
 
     /// The queue of extension notifications to the session.
-    pub(in crate::server) fn published(&self, connection: &Connection) -> &Arc<NotificationQueue> {
+    pub(crate) fn published(&self, connection: &Connection) -> &Arc<NotificationQueue> {
         self.published
             .get_or_init(|| NotificationQueue::new(&connection.limits, &connection.runtime))
     }
@@ -256,7 +252,7 @@ impl ServerRole {
     }
 
     /// Records that a request was refused. The first code counts: roles whose code is read serve one request.
-    pub(super) fn set_refused(&self, error: &Error) {
+    pub(crate) fn set_refused(&self, error: &Error) {
         let _ = self.refused.set(error.code());
     }
 
@@ -265,7 +261,7 @@ impl ServerRole {
     ///
     /// # Errors
     /// The fault of the request, if there is one.
-    pub(in crate::server) fn check_deferred(&self) -> Result<()> {
+    pub(crate) fn check_deferred(&self) -> Result<()> {
         let Some(fault) = &self.deferred else {
             return Ok(());
         };

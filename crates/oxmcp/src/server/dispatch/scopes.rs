@@ -73,7 +73,7 @@ impl ServerRole {
     ///
     /// # Errors
     /// The refusal.
-    pub(super) fn check_scopes(
+    pub(crate) fn check_scopes(
         &self,
         features: &Features,
         context: &Arc<ContextParts>,
@@ -103,7 +103,7 @@ impl ServerRole {
     ///
     /// # Errors
     /// The refusal.
-    pub(super) fn check_replaced(
+    pub(crate) fn check_replaced(
         &self,
         features: &Features,
         cx: &RequestContext,

@@ -15,13 +15,13 @@ pub(crate) struct SessionHook(Arc<ErasedHook>);
 type ErasedHook = dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync;
 
 impl SessionHook {
-    pub(in crate::server) fn new(
+    pub(crate) fn new(
         hook: impl Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(hook))
     }
 
-    pub(in crate::server) fn call(&self, connection: &Arc<Connection>) -> BoxFuture<()> {
+    pub(crate) fn call(&self, connection: &Arc<Connection>) -> BoxFuture<()> {
         (self.0)(connection)
     }
 }

@@ -114,23 +114,23 @@ opaque_debug!(Log<'_>, |it| { message: it.message.as_ref().map(|(_, message)| me
 ///
 /// This code must not emit events of [`tracing`]: the layer uses it before other layers have seen the current event, and a
 /// nested event resets the filter results that they have stored for the current one.
-pub(super) struct Audience {
+pub(crate) struct Audience {
     session: ServerSession,
     options: LogOptions,
     least: LoggingLevel,
 }
 
 /// A message to send, after a notice of the messages dropped before it.
-pub(super) struct Admitted {
-    pub(super) messages: Vec<LoggingMessageParams>,
+pub(crate) struct Admitted {
+    pub(crate) messages: Vec<LoggingMessageParams>,
     /// The number of dropped messages in the notice.
     #[cfg(feature = "tracing-subscriber")]
-    pub(super) dropped: u64,
+    pub(crate) dropped: u64,
 }
 
 impl Audience {
     /// The audience of a request. `None` if no messages are sent for it.
-    pub(super) fn of(cx: &RequestContext) -> Option<Self> {
+    pub(crate) fn of(cx: &RequestContext) -> Option<Self> {
         let session = cx.server_session()?;
         if !cx.revision().is_modern() {
             return Self::of_session(session);
@@ -143,7 +143,7 @@ impl Audience {
     }
 
     /// The audience of the session that `initialize` opened. `None` if the server does not log.
-    pub(super) fn of_session(session: ServerSession) -> Option<Self> {
+    pub(crate) fn of_session(session: ServerSession) -> Option<Self> {
         let options = declared(&session)?;
         let asked = session.role().log_filter().level();
         Some(Self {
@@ -153,12 +153,12 @@ impl Audience {
         })
     }
 
-    pub(super) fn hears(&self, level: LoggingLevel) -> bool {
+    pub(crate) fn hears(&self, level: LoggingLevel) -> bool {
         level >= self.least
     }
 
     /// Admits a message, or counts it as dropped.
-    pub(super) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
+    pub(crate) fn admit(&self, message: LoggingMessageParams) -> Option<Admitted> {
         let dropped = self.filter().admit(&self.options)?;
         let notice = (dropped > 0 && self.hears(LoggingLevel::Warning)).then(|| {
             let data =
@@ -179,7 +179,7 @@ impl Audience {
 
     /// Counts messages as dropped.
     #[cfg(feature = "tracing-subscriber")]
-    pub(super) fn drop(&self, messages: u64) {
+    pub(crate) fn drop(&self, messages: u64) {
         self.filter().drop(messages);
     }
 

@@ -26,4 +26,4 @@ pub use layer::{LogLayer, layer};
 pub use message::Log;
 pub(crate) use options::LogFilter;
 pub use options::LogOptions;
-pub(super) use server::set_level;
+pub(crate) use server::set_level;

@@ -21,8 +21,8 @@ pub struct LogOptions {
     /// The time between two messages at the steady rate.
     interval: Duration,
     burst: u32,
-    pub(super) logger: Option<Arc<str>>,
-    pub(super) default_level: LoggingLevel,
+    pub(crate) logger: Option<Arc<str>>,
+    pub(crate) default_level: LoggingLevel,
 }
 
 impl LogOptions {
@@ -94,7 +94,7 @@ struct State {
 }
 
 impl LogFilter {
-    pub(super) fn set_level(&self, level: LoggingLevel) {
+    pub(crate) fn set_level(&self, level: LoggingLevel) {
         self.0.lock().level = Some(level);
     }
 
@@ -103,7 +103,7 @@ impl LogFilter {
     }
 
     /// Admits one message, or counts it as dropped. Returns how many were dropped since the last admitted message.
-    pub(super) fn admit(&self, options: &LogOptions) -> Option<u64> {
+    pub(crate) fn admit(&self, options: &LogOptions) -> Option<u64> {
         let mut state = self.0.lock();
         if options.burst == 0 {
             return Some(mem::take(&mut state.dropped));
@@ -121,7 +121,7 @@ impl LogFilter {
 
     /// Counts messages that were dropped for reasons other than the rate.
     #[cfg(feature = "tracing-subscriber")]
-    pub(super) fn drop(&self, messages: u64) {
+    pub(crate) fn drop(&self, messages: u64) {
         self.0.lock().dropped += messages;
     }
 }

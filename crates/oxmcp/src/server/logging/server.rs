@@ -93,7 +93,7 @@ impl ServerSession {
 }
 
 /// See [setting the level](https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/logging#setting-log-level).
-pub(in crate::server) fn set_level(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn set_level(call: &Call<'_>) -> Result<Served> {
     if call.features.logging.is_none() {
         return Err(Error::method_not_found(SetLevel::NAME));
     }

@@ -66,13 +66,13 @@ use crate::{
 /// # let _ = prompt;
 /// ```
 pub struct Prompt {
-    pub(super) definition: Definition,
-    pub(super) completers: Completers,
-    pub(super) handler: ErasedHandler,
-    pub(super) access: Access,
-    pub(super) ask_mode: AskMode,
+    pub(crate) definition: Definition,
+    pub(crate) completers: Completers,
+    pub(crate) handler: ErasedHandler,
+    pub(crate) access: Access,
+    pub(crate) ask_mode: AskMode,
     /// The first mistake in the definition.
-    pub(super) mistake: Option<Error>,
+    pub(crate) mistake: Option<Error>,
 }
 
 impl Prompt {

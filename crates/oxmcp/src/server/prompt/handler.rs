@@ -90,19 +90,19 @@ impl<Context: HandlerContext, Input: PromptInput> PromptArguments for (Context, 
 }
 
 /// The arguments of a request, as received.
-pub(super) type Given = OrderedMap<String>;
+pub(crate) type Given = OrderedMap<String>;
 
 /// The faults of the arguments of a call, one per line.
-pub(super) type Faults = String;
+pub(crate) type Faults = String;
 
 /// The future of a call whose arguments have been read, or their faults.
-pub(super) type PendingPrompt = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
+pub(crate) type PendingPrompt = Result<BoxFuture<Result<GetPromptResult>>, Faults>;
 
 /// A type-erased handler.
-pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> PendingPrompt + Send + Sync>;
+pub(crate) type ErasedHandler = Arc<dyn Fn(RequestContext, Given) -> PendingPrompt + Send + Sync>;
 
 /// Erases the type of a handler that takes `fields`.
-pub(super) fn erase<Arguments, H>(fields: Option<StringFields>, handler: H) -> ErasedHandler
+pub(crate) fn erase<Arguments, H>(fields: Option<StringFields>, handler: H) -> ErasedHandler
 where
     Arguments: PromptArguments,
     H: Handler<Arguments>,
@@ -123,7 +123,7 @@ where
 }
 
 /// Erases the type of a handler that takes the arguments as received.
-pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
+pub(crate) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, Given) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: IntoPromptResult> + Send + 'static,

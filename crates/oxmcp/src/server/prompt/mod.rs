@@ -1,7 +1,7 @@
 //! Prompts: message templates that users choose from.
 //! See [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts).
 
-pub(super) mod attribute;
+pub(crate) mod attribute;
 mod definition;
 mod handler;
 mod output;

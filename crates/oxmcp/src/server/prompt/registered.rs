@@ -51,7 +51,7 @@ impl_feature! {
 impl RegisteredPrompt {
     /// # Errors
     /// The first mistake in the definition.
-    pub(super) fn new(prompt: Prompt) -> Result<Arc<Self>> {
+    pub(crate) fn new(prompt: Prompt) -> Result<Arc<Self>> {
         let Prompt {
             definition,
             completers,

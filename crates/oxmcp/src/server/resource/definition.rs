@@ -43,13 +43,13 @@ use crate::{
 /// # let _ = (license, log);
 /// ```
 pub struct Resource {
-    pub(super) definition: Definition,
-    pub(super) handler: ErasedHandler,
-    pub(super) cache: Option<CacheHint>,
-    pub(super) access: Access,
-    pub(super) ask_mode: AskMode,
+    pub(crate) definition: Definition,
+    pub(crate) handler: ErasedHandler,
+    pub(crate) cache: Option<CacheHint>,
+    pub(crate) access: Access,
+    pub(crate) ask_mode: AskMode,
     /// The first mistake in the definition.
-    pub(super) mistake: Option<Error>,
+    pub(crate) mistake: Option<Error>,
 }
 
 impl Resource {
@@ -86,7 +86,7 @@ impl Resource {
         Self::assemble(uri, name, handler, AskMode::Never).size(size as u64)
     }
 
-    pub(super) fn assemble(
+    pub(crate) fn assemble(
         uri: String,
         name: String,
         handler: ErasedHandler,

@@ -100,15 +100,15 @@ impl<Context: HandlerContext, Input: TemplateInput> TemplateArguments for (Conte
 /// The resource to read. Cheap to clone, so that a handler can be called again.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    pub(super) uri: Arc<str>,
+    pub(crate) uri: Arc<str>,
     /// The variables of a template, not decoded yet.
-    pub(super) captures: Arc<Captures>,
+    pub(crate) captures: Arc<Captures>,
     /// The permit that the handler holds until its result has been encoded.
-    pub(super) held: Held,
+    pub(crate) held: Held,
 }
 
 /// See [`Target::held`].
-pub(super) type Held = Arc<OnceLock<OwnedSemaphorePermit>>;
+pub(crate) type Held = Arc<OnceLock<OwnedSemaphorePermit>>;
 
 impl Target {
     pub(crate) fn new(uri: &str, captures: Captures) -> Self {
@@ -121,13 +121,13 @@ impl Target {
 }
 
 /// A started read, or the reason why it could not start.
-pub(super) type PendingRead = Result<BoxFuture<Result<ReadResourceResult>>>;
+pub(crate) type PendingRead = Result<BoxFuture<Result<ReadResourceResult>>>;
 
 /// A type-erased handler.
-pub(super) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> PendingRead + Send + Sync>;
+pub(crate) type ErasedHandler = Arc<dyn Fn(RequestContext, Target) -> PendingRead + Send + Sync>;
 
 /// Erases the type of a handler of one resource.
-pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
+pub(crate) fn erase<Arguments, H>(handler: H) -> ErasedHandler
 where
     Arguments: ResourceArguments,
     H: Handler<Arguments>,
@@ -142,7 +142,7 @@ where
 }
 
 /// Erases the type of a template's handler that takes `fields`.
-pub(super) fn erase_typed<Arguments, H>(fields: StringFields, handler: H) -> ErasedHandler
+pub(crate) fn erase_typed<Arguments, H>(fields: StringFields, handler: H) -> ErasedHandler
 where
     Arguments: TemplateArguments,
     H: Handler<Arguments>,
@@ -162,7 +162,7 @@ where
 }
 
 /// Erases the type of a template's handler that takes the variables as strings.
-pub(super) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
+pub(crate) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, TemplateVariables) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: IntoResourceResult> + Send + 'static,
@@ -178,7 +178,7 @@ where
 }
 
 /// The error for a resource that does not exist, with the reason.
-pub(super) fn no_such(uri: &str, wrong: &str) -> Error {
+pub(crate) fn no_such(uri: &str, wrong: &str) -> Error {
     let error = Error::resource_not_found(uri);
     let message = format!("{}\n{wrong}", error.message());
     Error::protocol(error.code(), message).with_data(ResourceNotFoundData::new(uri))

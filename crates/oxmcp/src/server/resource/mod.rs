@@ -1,7 +1,7 @@
 //! Resources: data that clients can read.
 //! See [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
 
-pub(super) mod attribute;
+pub(crate) mod attribute;
 mod definition;
 mod files;
 mod handler;
@@ -13,7 +13,7 @@ mod variables;
 
 pub use definition::Resource;
 pub use files::{FileResources, file_resources};
-pub(super) use handler::Target;
+pub(crate) use handler::Target;
 pub use handler::{ResourceArguments, TemplateArguments, TemplateInput};
 pub use output::IntoResourceResult;
 pub(crate) use registered::{RegisteredResource, RegisteredTemplate, Routes};

@@ -63,7 +63,7 @@ impl_feature! {
 impl RegisteredResource {
     /// # Errors
     /// The first mistake in the definition.
-    pub(super) fn new(resource: Resource) -> Result<Arc<Self>> {
+    pub(crate) fn new(resource: Resource) -> Result<Arc<Self>> {
         let Resource {
             definition,
             handler,
@@ -101,7 +101,7 @@ impl RegisteredResource {
 impl RegisteredTemplate {
     /// # Errors
     /// The first mistake in the definition.
-    pub(super) fn new(template: ResourceTemplate) -> Result<Arc<Self>> {
+    pub(crate) fn new(template: ResourceTemplate) -> Result<Arc<Self>> {
         let ResourceTemplate {
             definition,
             matcher,

@@ -84,19 +84,19 @@ use crate::{
 /// # let _ = row;
 /// ```
 pub struct ResourceTemplate {
-    pub(super) definition: Definition,
+    pub(crate) definition: Definition,
     /// The matcher, or the first mistake in the definition.
-    pub(super) matcher: Result<Matcher>,
-    pub(super) completers: Completers,
-    pub(super) handler: ErasedHandler,
-    pub(super) cache: Option<CacheHint>,
-    pub(super) access: Access,
-    pub(super) ask_mode: AskMode,
-    pub(super) lister: Option<Lister>,
+    pub(crate) matcher: Result<Matcher>,
+    pub(crate) completers: Completers,
+    pub(crate) handler: ErasedHandler,
+    pub(crate) cache: Option<CacheHint>,
+    pub(crate) access: Access,
+    pub(crate) ask_mode: AskMode,
+    pub(crate) lister: Option<Lister>,
 }
 
 /// A function that lists the resources of a template for a caller.
-pub(super) type Lister =
+pub(crate) type Lister =
     Arc<dyn Fn(RequestContext) -> BoxFuture<Result<Vec<ResourceDefinition>>> + Send + Sync>;
 
 impl ResourceTemplate {
@@ -172,7 +172,7 @@ impl ResourceTemplate {
         }
     }
 
-    pub(super) fn erased(uri_template: String, name: String, handler: ErasedHandler) -> Self {
+    pub(crate) fn erased(uri_template: String, name: String, handler: ErasedHandler) -> Self {
         match parse(&uri_template) {
             Ok((template, matcher)) => Self {
                 completers: Completers::of(template.variables().map(|(name, _)| name)),
@@ -206,7 +206,7 @@ impl ResourceTemplate {
     }
 
     /// Creates a template that servers reject with this error.
-    pub(super) fn refused(uri_template: String, name: String, error: Error) -> Self {
+    pub(crate) fn refused(uri_template: String, name: String, error: Error) -> Self {
         let handler: ErasedHandler =
             Arc::new(|_, target| Err(Error::resource_not_found(&target.uri)));
         Self::assemble(uri_template, name, Err(error), handler)

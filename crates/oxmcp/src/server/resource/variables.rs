@@ -31,7 +31,7 @@ impl TemplateVariables {
     ///
     /// # Errors
     /// The variable whose value is not UTF-8.
-    pub(super) fn of(uri: &Arc<str>, captures: &Captures) -> Result<Self, String> {
+    pub(crate) fn of(uri: &Arc<str>, captures: &Captures) -> Result<Self, String> {
         let mut values = Vec::with_capacity(captures.len());
         for (name, captured) in captures {
             let text = |raw: &str| {
@@ -100,7 +100,7 @@ impl TemplateVariables {
     }
 
     /// The values, for a handler that deserializes them to a type.
-    pub(super) fn given(&self) -> impl Iterator<Item = (&str, StringValue<'_>)> {
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, StringValue<'_>)> {
         self.values.iter().map(|(name, value)| {
             let given = match value {
                 Values::One(text, pieces) => StringValue { text, pieces },

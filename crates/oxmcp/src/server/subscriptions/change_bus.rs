@@ -40,26 +40,26 @@ const MAX_BYTES: usize = 64 << 10;
 /// The changes of which to notify other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct News {
+pub(crate) struct News {
     /// The changed lists, by their notifications, each with the number of its last change.
     lists: BTreeMap<String, u64>,
     uris: BTreeMap<String, u64>,
-    pub(super) published: BTreeSet<Published>,
+    pub(crate) published: BTreeSet<Published>,
     /// Whether anything may have changed.
-    pub(super) all: bool,
+    pub(crate) all: bool,
     /// The number of the last change.
-    pub(super) last: u64,
+    pub(crate) last: u64,
     /// The number of bytes of all names.
     #[serde(skip)]
     bytes: usize,
 }
 
 /// An event that an extension has published: a key of filters, and the value as JSON.
-pub(super) type Published = (String, String);
+pub(crate) type Published = (String, String);
 
 impl News {
     /// Adds the changes of these topics, under this number.
-    pub(super) fn add(&mut self, topics: &Topics, number: u64) {
+    pub(crate) fn add(&mut self, topics: &Topics, number: u64) {
         for (name, _) in LISTS.into_iter().filter(|(_, has)| has(&topics.lists)) {
             self.add_list(name.to_owned(), number);
         }
@@ -83,14 +83,14 @@ impl News {
     }
 
     /// Adds an event that an extension has published, as the change of this number.
-    pub(super) fn publish(&mut self, (key, value): Published, number: u64) {
+    pub(crate) fn publish(&mut self, (key, value): Published, number: u64) {
         let bytes = key.len() + value.len();
         let is_new = self.published.insert((key, value));
         self.name(if is_new { bytes } else { 0 }, number);
     }
 
     /// Adds news that could not be sent.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         for (name, number) in other.lists {
             self.add_list(name, number);
         }
@@ -118,7 +118,7 @@ impl News {
     }
 
     /// The changed lists and resources, as changes of this node.
-    pub(super) fn topics(self, node: u64) -> Topics {
+    pub(crate) fn topics(self, node: u64) -> Topics {
         let has = |name| self.lists.contains_key(name);
         let lists = SubscriptionFilter::default()
             .with_tools_list_changed(has(ToolListChanged::NAME))
@@ -143,7 +143,7 @@ struct Message {
 }
 
 /// A message that a node receives from the bus.
-pub(super) enum Heard {
+pub(crate) enum Heard {
     News {
         /// The node that sent the news.
         node: u64,
@@ -180,7 +180,7 @@ impl ChangeBus {
     }
 
     /// Subscribes to the bus once. The subscription lasts as long as `self`.
-    pub(super) fn subscribe(self: &Arc<Self>, runtime: &Handle) {
+    pub(crate) fn subscribe(self: &Arc<Self>, runtime: &Handle) {
         let mut listener = self.listener.lock();
         // A listener that has finished was dropped with its runtime.
         if listener.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
@@ -230,19 +230,19 @@ impl ChangeBus {
 /// A server's membership in a bus.
 #[derive(Debug)]
 pub(crate) struct BusMember {
-    pub(super) bus: Arc<ChangeBus>,
+    pub(crate) bus: Arc<ChangeBus>,
     /// The unique id of this node, which distinguishes servers with the same name.
     node: u64,
     /// The number of changes so far.
     changes: AtomicU64,
     /// The news to send to other nodes.
-    pub(super) untold: Arc<Worklist<News>>,
+    pub(crate) untold: Arc<Worklist<News>>,
     /// The events to publish to the clients of this node.
-    pub(super) unpublished: Arc<Worklist<BTreeSet<Published>>>,
+    pub(crate) unpublished: Arc<Worklist<BTreeSet<Published>>>,
 }
 
 impl BusMember {
-    pub(super) fn new(bus: &Arc<ChangeBus>) -> Self {
+    pub(crate) fn new(bus: &Arc<ChangeBus>) -> Self {
         Self {
             bus: Arc::clone(bus),
             node: RandomState::new().hash_one(()),
@@ -253,7 +253,7 @@ impl BusMember {
     }
 
     /// The number of the next change at this node.
-    pub(super) fn next_change(&self) -> Change {
+    pub(crate) fn next_change(&self) -> Change {
         Change {
             node: self.node,
             number: self.changes.fetch_add(1, Ordering::Relaxed) + 1,
@@ -261,7 +261,7 @@ impl BusMember {
     }
 
     /// Registers the server for changes at other nodes. `make` is called the first time.
-    pub(super) fn hear<H>(&self, server: &str, make: impl FnOnce() -> H)
+    pub(crate) fn hear<H>(&self, server: &str, make: impl FnOnce() -> H)
     where
         H: Fn(Heard) + Send + Sync + 'static,
     {
@@ -273,7 +273,7 @@ impl BusMember {
     }
 
     /// Sends news to all other nodes.
-    pub(super) async fn tell(&self, server: &str, news: News) -> Result<()> {
+    pub(crate) async fn tell(&self, server: &str, news: News) -> Result<()> {
         let message = Message {
             server: server.to_owned(),
             node: self.node,
@@ -293,7 +293,7 @@ impl Drop for BusMember {
 
 /// A list of work, done by one task at a time.
 #[derive(Debug, Default)]
-pub(super) struct Worklist<W>(Mutex<Work<W>>);
+pub(crate) struct Worklist<W>(Mutex<Work<W>>);
 
 #[derive(Debug, Default)]
 struct Work<W> {
@@ -303,7 +303,7 @@ struct Work<W> {
 
 impl<W: Default + PartialEq> Worklist<W> {
     /// Adds work. Returns the duty to do it, unless a task already has the duty.
-    pub(super) fn add(self: &Arc<Self>, add: impl FnOnce(&mut W)) -> Option<Duty<W>> {
+    pub(crate) fn add(self: &Arc<Self>, add: impl FnOnce(&mut W)) -> Option<Duty<W>> {
         let mut list = self.0.lock();
         add(&mut list.work);
         let begins = list.work != W::default() && !mem::replace(&mut list.is_begun, true);
@@ -312,11 +312,11 @@ impl<W: Default + PartialEq> Worklist<W> {
 }
 
 /// The duty to do work. If it is dropped with its runtime, another task may take over the rest.
-pub(super) struct Duty<W: Default + PartialEq>(Option<Arc<Worklist<W>>>);
+pub(crate) struct Duty<W: Default + PartialEq>(Option<Arc<Worklist<W>>>);
 
 impl<W: Default + PartialEq> Duty<W> {
     /// Takes all pending work. `None` ends the duty.
-    pub(super) fn next(&mut self) -> Option<W> {
+    pub(crate) fn next(&mut self) -> Option<W> {
         let mut list = self.0.as_ref()?.0.lock();
         let work = mem::take(&mut list.work);
         if work != W::default() {
@@ -329,7 +329,7 @@ impl<W: Default + PartialEq> Duty<W> {
     }
 
     /// Puts back work that could not be done.
-    pub(super) fn put_back(&self, add: impl FnOnce(&mut W)) {
+    pub(crate) fn put_back(&self, add: impl FnOnce(&mut W)) {
         if let Some(list) = &self.0 {
             add(&mut list.0.lock().work);
         }

@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// How long to collect further changes after the first one, to send them together.
-pub(super) const COALESCED: Duration = Duration::from_millis(10);
+pub(crate) const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {
     /// Soon notifies the clients that have subscribed to these topics, including those of other nodes.
-    pub(in crate::server) fn changed(&self, topics: impl Into<Topics>) {
+    pub(crate) fn changed(&self, topics: impl Into<Topics>) {
         let topics = topics.into();
         #[cfg(feature = "http-server")]
         let topics = self.share(topics);
@@ -34,7 +34,7 @@ impl Server {
     }
 
     /// Soon notifies the clients of this node that have subscribed to these topics.
-    pub(super) fn tell(&self, topics: Topics) {
+    pub(crate) fn tell(&self, topics: Topics) {
         let Some(runtime) = self.changes().runtime() else {
             return;
         };
@@ -84,7 +84,7 @@ fn concerning<'c>(role: &ServerRole, changes: &'c WrittenChanges<'_>) -> Vec<&'c
     })
 }
 
-pub(super) fn notify_session(session: ServerSession, topics: Topics) {
+pub(crate) fn notify_session(session: ServerSession, topics: Topics) {
     if !session.role().due.add(topics) {
         return;
     }
@@ -97,7 +97,7 @@ pub(super) fn notify_session(session: ServerSession, topics: Topics) {
 }
 
 /// Notifies one client, with backpressure.
-pub(super) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta: &Meta) {
+pub(crate) async fn notify(connection: &Arc<Connection>, changed: &Topics, meta: &Meta) {
     let meta = |topic: &str| {
         let mut meta = meta.clone();
         if connection.is_shared()

@@ -38,7 +38,7 @@ struct Requested {
 }
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
-pub(in crate::server) fn listen(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn listen(call: &Call<'_>) -> Result<Served> {
     let params: ListenParams = call.read(method::Listen::NAME)?;
     let features = call.features;
     let mut filter = params.notifications;

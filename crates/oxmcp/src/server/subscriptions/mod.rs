@@ -28,10 +28,10 @@ mod written_changes;
 
 #[cfg(feature = "http-server")]
 pub(crate) use change_bus::{BusMember, ChangeBus};
-pub(super) use listen_handler::listen;
+pub(crate) use listen_handler::listen;
 pub(crate) use open_subscriptions::OpenSubscriptions;
-pub(super) use quota::Quota;
-pub(super) use subscribe::{subscribe, unsubscribe};
+pub(crate) use quota::Quota;
+pub(crate) use subscribe::{subscribe, unsubscribe};
 pub(crate) use topics::{Changes, DueTopics, Topics};
-pub(super) use watched::release;
+pub(crate) use watched::release;
 pub(crate) use watched::{ResourceSubscriptions, WatchedResources};

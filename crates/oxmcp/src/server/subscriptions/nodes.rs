@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Starts receiving changes at other nodes, once there are clients to notify.
-    pub(in crate::server) fn hear_nodes(&self) {
+    pub(crate) fn hear_nodes(&self) {
         let (Some(member), Some(runtime)) = (self.bus_member().get(), self.changes().runtime())
         else {
             return;
@@ -83,14 +83,14 @@ impl Server {
 
     /// Soon notifies other nodes that these topics have changed. Returns the topics with the change that identifies them at
     /// other nodes.
-    pub(super) fn share(&self, topics: Topics) -> Topics {
+    pub(crate) fn share(&self, topics: Topics) -> Topics {
         let change = self.tell_nodes(|news, number| news.add(&topics, number));
         topics.due_to(change)
     }
 
     /// Soon notifies other nodes of a change; `add` adds it to the news under its number. `None` if the server has no bus or no
     /// runtime.
-    pub(super) fn tell_nodes(&self, add: impl FnOnce(&mut News, u64)) -> Option<Change> {
+    pub(crate) fn tell_nodes(&self, add: impl FnOnce(&mut News, u64)) -> Option<Change> {
         let member = self.bus_member().get()?;
         let runtime = self.changes().runtime()?;
         let change = member.next_change();

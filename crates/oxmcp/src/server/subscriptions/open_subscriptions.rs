@@ -30,7 +30,7 @@ use crate::{
 pub(crate) struct OpenSubscriptions(Mutex<Vec<Arc<OpenSubscription>>>);
 
 #[derive(Debug)]
-pub(super) struct OpenSubscription {
+pub(crate) struct OpenSubscription {
     /// The context of the subscription's request.
     cx: RequestContext,
     topics: Topics,
@@ -47,30 +47,30 @@ struct State {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Due {
+pub(crate) struct Due {
     /// The changed topics. The set never exceeds the subscribed topics, however slowly the client reads.
-    pub(super) changed: Topics,
+    pub(crate) changed: Topics,
     /// The notifications that extensions have published, up to the limit.
-    pub(super) events: VecDeque<Event>,
+    pub(crate) events: VecDeque<Event>,
     /// Whether there were more events than the limit.
-    pub(super) overflown: bool,
+    pub(crate) overflown: bool,
 }
 
 /// A notification of an extension.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
+pub(crate) struct Event {
     name: &'static str,
     params: Arc<OrderedMap<RawJson>>,
 }
 
 impl Event {
-    pub(super) fn new(name: &'static str, params: OrderedMap<RawJson>) -> Self {
+    pub(crate) fn new(name: &'static str, params: OrderedMap<RawJson>) -> Self {
         let params = Arc::new(params);
         Self { name, params }
     }
 
     /// Sends the notification, with the given `_meta`.
-    pub(super) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
+    pub(crate) async fn send(&self, connection: &Arc<Connection>, meta: JsonObject) {
         log_unsent(
             send_notification(connection, self.name, OrderedMap::clone(&self.params), meta).await,
         );
@@ -80,7 +80,7 @@ impl Event {
 impl OpenSubscriptions {
     /// Notifies the subscriptions of these changes: immediately if possible and if all callers see the changed resources, and
     /// otherwise from their tasks.
-    pub(super) async fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
+    pub(crate) async fn add(&self, changes: &WrittenChanges<'_>, is_visible: bool) {
         // With thousands of subscriptions, the loop takes a while; the lock stays free.
         let open_subscriptions = self.0.lock().clone();
         for listen in open_subscriptions {
@@ -99,7 +99,7 @@ impl OpenSubscriptions {
 
     /// Notifies all subscriptions of all their topics, from their tasks. Returns their keys and values of extensions.
     #[cfg(feature = "http-server")]
-    pub(super) async fn add_all(&self) -> Vec<Published> {
+    pub(crate) async fn add_all(&self) -> Vec<Published> {
         let open_subscriptions = self.0.lock().clone();
         let mut published = Vec::new();
         for listen in open_subscriptions {
@@ -121,7 +121,7 @@ impl OpenSubscriptions {
 
     /// Whether any client has subscribed to `value` under the `key` of an extension.
     #[cfg(feature = "http-server")]
-    pub(super) fn listen_to(&self, key: &str, value: &Value) -> bool {
+    pub(crate) fn listen_to(&self, key: &str, value: &Value) -> bool {
         let open_subscriptions = self.0.lock();
         open_subscriptions
             .iter()
@@ -137,7 +137,7 @@ impl OpenSubscriptions {
     }
 
     /// Adds a notification of an extension to the subscriptions to `value` under its `key`.
-    pub(super) fn publish(
+    pub(crate) fn publish(
         &self,
         limit: usize,
         (key, value): (&str, &Value),
@@ -166,7 +166,7 @@ impl OpenSubscriptions {
     ///
     /// # Errors
     /// If the limit is reached.
-    pub(super) fn register<'a>(
+    pub(crate) fn register<'a>(
         self: &Arc<Self>,
         cx: &'a RequestContext,
         topics: Topics,
@@ -192,14 +192,14 @@ impl OpenSubscriptions {
         })
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.lock().is_empty()
     }
 }
 
 impl OpenSubscription {
     /// Records that the subscription was acknowledged: from now on, the client can be notified immediately.
-    pub(super) fn note_acknowledged(&self) {
+    pub(crate) fn note_acknowledged(&self) {
         self.state.lock().is_open = true;
     }
 
@@ -212,16 +212,16 @@ impl OpenSubscription {
     }
 
     /// Waits until notifications are due, and takes them.
-    pub(super) async fn next(&self) -> Box<Due> {
+    pub(crate) async fn next(&self) -> Box<Due> {
         self.is_due.notified().await;
         self.state.lock().due.take().unwrap_or_default()
     }
 }
 
 /// An open subscription; it ends when this is dropped.
-pub(super) struct Registration<'a> {
+pub(crate) struct Registration<'a> {
     open_subscriptions: Arc<OpenSubscriptions>,
-    pub(super) listen: Arc<OpenSubscription>,
+    pub(crate) listen: Arc<OpenSubscription>,
     _idle: IdleWait<'a, ContextParts>,
 }
 
@@ -236,7 +236,7 @@ impl Drop for Registration<'_> {
 }
 
 /// Logs that a notification could not be sent, because the session is ending. The change itself succeeds.
-pub(super) fn log_unsent(sent: Result<()>) {
+pub(crate) fn log_unsent(sent: Result<()>) {
     if let Err(error) = sent {
         tracing::debug!(error = %Logged(&error), "could not notify a client of a change");
     }

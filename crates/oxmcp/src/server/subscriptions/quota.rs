@@ -36,7 +36,7 @@ impl Quota {
     ///
     /// # Errors
     /// If it exceeds the quota, or the budget of the endpoint.
-    pub(super) fn reserve_filter(
+    pub(crate) fn reserve_filter(
         self: &Arc<Self>,
         filter: &SubscriptionFilter,
         cx: &RequestContext,
@@ -56,7 +56,7 @@ impl Quota {
     ///
     /// # Errors
     /// If it exceeds the quota, or the budget of the endpoint.
-    pub(super) fn reserve(
+    pub(crate) fn reserve(
         self: &Arc<Self>,
         lengths: impl IntoIterator<Item = usize>,
         uncounted: usize,
@@ -111,7 +111,7 @@ fn charge(connection: &Connection, bytes: usize) -> Result<Option<Charge>> {
 
 /// A part of the quota, which is released on drop.
 #[derive(Debug)]
-pub(super) struct Reserved {
+pub(crate) struct Reserved {
     quota: Arc<Quota>,
     used: Used,
     #[cfg(feature = "http-server")]

@@ -206,7 +206,7 @@ impl Server {
     }
 
     /// Sends a notification of an extension to the subscriptions to `value` under its `key`.
-    pub(super) fn publish_to_subscriptions(&self, of: (&str, &Value), event: &Event) {
+    pub(crate) fn publish_to_subscriptions(&self, of: (&str, &Value), event: &Event) {
         let features = self.features();
         let extensions = &features.extensions;
         let limit = features.limits.max_queued_events;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// See [subscriptions](https://modelcontextprotocol.io/specification/2025-11-25/server/resources#subscriptions).
-pub(in crate::server) fn subscribe(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn subscribe(call: &Call<'_>) -> Result<Served> {
     let name = method::Subscribe::NAME;
     let Some(ResourceSubscriptions { hooks }) = call.features.subscriptions.clone() else {
         return Err(Error::method_not_found(name));
@@ -63,7 +63,7 @@ async fn begin(
 }
 
 /// See [`subscribe`].
-pub(in crate::server) fn unsubscribe(call: &Call<'_>) -> Result<Served> {
+pub(crate) fn unsubscribe(call: &Call<'_>) -> Result<Served> {
     let name = method::Unsubscribe::NAME;
     if call.features.subscriptions.is_none() {
         return Err(Error::method_not_found(name));
@@ -83,6 +83,6 @@ async fn end(session: ServerSession, uri: String) -> Result<Body> {
 }
 
 /// Continues in a separate task, since the user's code that follows may take long.
-pub(super) async fn leave_connection_task() {
+pub(crate) async fn leave_connection_task() {
     yield_now().await;
 }

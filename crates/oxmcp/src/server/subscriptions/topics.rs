@@ -16,10 +16,10 @@ use tokio::runtime::Handle;
 use crate::sync::Mutex;
 
 /// Whether a set of topics has a list.
-pub(super) type HasList = fn(&SubscriptionFilter) -> bool;
+pub(crate) type HasList = fn(&SubscriptionFilter) -> bool;
 
 /// The notification of each list, and whether a set of topics has it.
-pub(super) const LISTS: [(&str, HasList); 3] = [
+pub(crate) const LISTS: [(&str, HasList); 3] = [
     (ToolListChanged::NAME, |lists| lists.tools_list_changed),
     (PromptListChanged::NAME, |lists| lists.prompts_list_changed),
     (ResourceListChanged::NAME, |lists| {
@@ -30,9 +30,9 @@ pub(super) const LISTS: [(&str, HasList); 3] = [
 /// A change at a node. Each change of a node has a unique number.
 #[cfg(feature = "http-server")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    pub(super) node: u64,
-    pub(super) number: u64,
+pub(crate) struct Change {
+    pub(crate) node: u64,
+    pub(crate) number: u64,
 }
 
 /// Lists and resources of which to notify clients.
@@ -58,7 +58,7 @@ impl Topics {
 
     /// These lists, and these resources.
     #[cfg(feature = "http-server")]
-    pub(super) fn new(
+    pub(crate) fn new(
         lists: SubscriptionFilter,
         uris: impl IntoIterator<Item = impl Into<Arc<str>>>,
     ) -> Self {
@@ -71,7 +71,7 @@ impl Topics {
 
     /// Records for all topics the change that has made them due, if other nodes are notified of it.
     #[cfg(feature = "http-server")]
-    pub(super) fn due_to(mut self, change: impl Into<Option<Change>>) -> Self {
+    pub(crate) fn due_to(mut self, change: impl Into<Option<Change>>) -> Self {
         let Some(change) = change.into() else {
             return self;
         };
@@ -85,7 +85,7 @@ impl Topics {
 
     /// Records a change that has made one of the topics due.
     #[cfg(feature = "http-server")]
-    pub(super) fn note_change(&mut self, topic: Arc<str>, change: Change) {
+    pub(crate) fn note_change(&mut self, topic: Arc<str>, change: Change) {
         self.note_changes(topic, [(change.node, change.number)]);
     }
 
@@ -98,7 +98,7 @@ impl Topics {
     }
 
     /// The same topics, with the changes that have made them due in `others`.
-    pub(in crate::server) fn due_as(mut self, others: &Self) -> Self {
+    pub(crate) fn due_as(mut self, others: &Self) -> Self {
         let is_list = |topic: &str| self.lists().any(|list| list == topic);
         let changes = others.changes.iter();
         let changes = changes.filter(|(topic, _)| self.uris.contains(*topic) || is_list(topic));
@@ -109,7 +109,7 @@ impl Topics {
     }
 
     /// The changes that have made a topic due, as text for its notification. Equal changes give equal texts.
-    pub(super) fn changes_of(&self, topic: &str) -> Option<String> {
+    pub(crate) fn changes_of(&self, topic: &str) -> Option<String> {
         let changes = self.changes.get(topic)?.iter();
         let changes = changes.map(|(node, number)| format!("{node:x}.{number}"));
         Some(changes.collect::<Vec<_>>().join(" "))
@@ -164,7 +164,7 @@ impl From<SubscriptionFilter> for Topics {
 /// The changes of a server that clients have not been notified of yet.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    pub(super) due: Arc<DueTopics>,
+    pub(crate) due: Arc<DueTopics>,
     /// The runtime of the newest connection, since features may be changed from any thread.
     runtime: Mutex<Option<Handle>>,
 }
@@ -176,7 +176,7 @@ impl Changes {
     }
 
     /// The runtime to send from, if there is one.
-    pub(super) fn runtime(&self) -> Option<Handle> {
+    pub(crate) fn runtime(&self) -> Option<Handle> {
         let newest = || {
             let runtime = self.runtime.lock();
             runtime.clone()
@@ -198,7 +198,7 @@ struct DueState {
 
 impl DueTopics {
     /// Adds topics. Returns whether the caller must start sending them.
-    pub(super) fn add(&self, topics: Topics) -> bool {
+    pub(crate) fn add(&self, topics: Topics) -> bool {
         let mut due = self.0.lock();
         due.topics.merge(topics);
         !due.topics.is_empty() && !mem::replace(&mut due.is_sending, true)
@@ -206,15 +206,15 @@ impl DueTopics {
 }
 
 /// The duty to send due topics. If it is dropped with its runtime, another task may send them.
-pub(super) struct DueSender<D: Deref<Target = DueTopics>>(Option<D>);
+pub(crate) struct DueSender<D: Deref<Target = DueTopics>>(Option<D>);
 
 impl<D: Deref<Target = DueTopics>> DueSender<D> {
-    pub(super) fn new(due: D) -> Self {
+    pub(crate) fn new(due: D) -> Self {
         Self(Some(due))
     }
 
     /// The topics to send next. `None` means that no topics are due, and ends the duty.
-    pub(super) fn next(&mut self) -> Option<Topics> {
+    pub(crate) fn next(&mut self) -> Option<Topics> {
         let mut state = self.0.as_ref()?.0.lock();
         state.is_sending = !state.topics.is_empty();
         if state.is_sending {
@@ -226,7 +226,7 @@ impl<D: Deref<Target = DueTopics>> DueSender<D> {
     }
 
     /// Returns the topics so far and ends the duty: later topics are sent by another task.
-    pub(super) fn finish(mut self) -> Topics {
+    pub(crate) fn finish(mut self) -> Topics {
         let Some(due) = self.0.take() else {
             return Topics::default();
         };

@@ -26,13 +26,13 @@ use crate::{
 /// The setting that clients can subscribe to resources.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResourceSubscriptions {
-    pub(super) hooks: Option<Arc<Hooks>>,
+    pub(crate) hooks: Option<Arc<Hooks>>,
 }
 
 /// The functions to call when a watch begins, and after it has ended.
 pub(crate) struct Hooks {
-    pub(super) subscribe: Box<Subscribe>,
-    pub(super) unsubscribe: Box<Unsubscribe>,
+    pub(crate) subscribe: Box<Subscribe>,
+    pub(crate) unsubscribe: Box<Unsubscribe>,
 }
 
 type Subscribe = dyn Fn(RequestContext, String) -> BoxFuture<Result<()>> + Send + Sync;
@@ -129,12 +129,12 @@ impl WatchedResources {
     }
 
     /// Waits until no other request changes a watch.
-    pub(super) async fn lock_requests(&self) -> AsyncMutexGuard<'_, ()> {
+    pub(crate) async fn lock_requests(&self) -> AsyncMutexGuard<'_, ()> {
         self.requests.lock().await
     }
 
     /// Ends a watch. Returns the hooks to call for it.
-    pub(super) fn end(&self, uri: &str) -> Option<Arc<Hooks>> {
+    pub(crate) fn end(&self, uri: &str) -> Option<Arc<Hooks>> {
         let mut state = self.state.lock();
         let ended = state.watched.remove(uri);
         if state.watched.is_empty() {
@@ -148,7 +148,7 @@ impl WatchedResources {
     ///
     /// # Errors
     /// If the session has ended, or the quota or the budget of the endpoint is used up.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &self,
         uri: &Arc<str>,
         caller: Caller,
@@ -175,19 +175,19 @@ impl WatchedResources {
 }
 
 /// A watch that the hook has not accepted yet. Dropping this ends the watch.
-pub(super) struct PendingWatch<'a> {
+pub(crate) struct PendingWatch<'a> {
     resources: &'a WatchedResources,
     uri: Option<Arc<str>>,
 }
 
 impl PendingWatch<'_> {
     /// Keeps the watch, which needs no hook's consent.
-    pub(super) fn keep(mut self) {
+    pub(crate) fn keep(mut self) {
         self.uri = None;
     }
 
     /// Keeps the watch, which the hook has accepted. Returns the watch if it has ended meanwhile.
-    pub(super) fn agreed(mut self, hooks: Arc<Hooks>) -> Option<EndedWatch> {
+    pub(crate) fn agreed(mut self, hooks: Arc<Hooks>) -> Option<EndedWatch> {
         let uri = self.uri.take()?;
         match self.resources.state.lock().watched.get_mut(&uri) {
             Some(watch) => {

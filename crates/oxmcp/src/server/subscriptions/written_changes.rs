@@ -18,7 +18,7 @@ use crate::session::connection::Connection;
 const MAX_AT_ONCE: usize = 16 << 10;
 
 /// Changes with their serialized notifications.
-pub(super) struct WrittenChanges<'a> {
+pub(crate) struct WrittenChanges<'a> {
     changed: &'a Topics,
     /// The messages of the changed lists, with the functions of `LISTS` that find them in a filter.
     lists: Vec<(HasList, Message)>,
@@ -26,7 +26,7 @@ pub(super) struct WrittenChanges<'a> {
 }
 
 impl<'a> WrittenChanges<'a> {
-    pub(super) fn new(changed: &'a Topics) -> Self {
+    pub(crate) fn new(changed: &'a Topics) -> Self {
         let lists = LISTS.into_iter().filter(|(_, has)| has(&changed.lists));
         let uris = changed.uris.iter();
         Self {
@@ -50,12 +50,12 @@ impl<'a> WrittenChanges<'a> {
         }
     }
 
-    pub(super) fn changed(&self) -> &Topics {
+    pub(crate) fn changed(&self) -> &Topics {
         self.changed
     }
 
     /// The messages of the changes that are among these topics.
-    pub(super) fn of(&self, topics: &Topics) -> Vec<&Message> {
+    pub(crate) fn of(&self, topics: &Topics) -> Vec<&Message> {
         // Look up the smaller set in the larger one: a client may watch thousands of resources, and thousands may change.
         if topics.uris.len() < self.uris.len() {
             let uris = topics.uris.iter();
@@ -65,7 +65,7 @@ impl<'a> WrittenChanges<'a> {
     }
 
     /// The messages of the changes that are among these lists, and of the watched resources.
-    pub(super) fn of_watched(
+    pub(crate) fn of_watched(
         &self,
         lists: &SubscriptionFilter,
         is_watched: impl Fn(&str) -> bool,
@@ -86,7 +86,7 @@ impl<'a> WrittenChanges<'a> {
 
 /// Notifies one client of changes, within a subscription or without. Returns false, and does nothing, if the outbox is full, the
 /// messages are too long, or outgoing middleware must run first.
-pub(super) fn send(
+pub(crate) fn send(
     messages: &[&Message],
     connection: &Connection,
     subscription: Option<&RequestId>,
@@ -110,7 +110,7 @@ fn are_few(messages: &[&Message], subscription: Option<&RequestId>) -> bool {
 }
 
 /// A serialized notification.
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The notification as one line of JSON, without `_meta`.
     line: Vec<u8>,
     /// The changes that it reports, if other nodes also report them.

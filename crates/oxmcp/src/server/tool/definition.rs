@@ -63,30 +63,30 @@ const MAX_NAME: usize = 128;
 /// # let _ = tool;
 /// ```
 pub struct Tool {
-    pub(super) definition: Definition,
-    pub(super) input: Schema,
+    pub(crate) definition: Definition,
+    pub(crate) input: Schema,
     /// Whether the input schema was inferred from the handler's type.
-    pub(super) is_inferred: bool,
-    pub(super) output: Option<Schema>,
-    pub(super) handler: ErasedHandler,
-    pub(super) check: ArgumentsCheck,
-    pub(super) validated: bool,
+    pub(crate) is_inferred: bool,
+    pub(crate) output: Option<Schema>,
+    pub(crate) handler: ErasedHandler,
+    pub(crate) check: ArgumentsCheck,
+    pub(crate) validated: bool,
     /// Whether every call runs on a separate task from the start.
-    pub(super) spawned: bool,
-    pub(super) access: Access,
-    pub(super) ask_mode: AskMode,
+    pub(crate) spawned: bool,
+    pub(crate) access: Access,
+    pub(crate) ask_mode: AskMode,
     /// The layers around the calls, the outermost first.
-    pub(super) layers: Vec<ErasedLayer>,
+    pub(crate) layers: Vec<ErasedLayer>,
     /// The extensions that the server must have, by their identifiers.
-    pub(super) requires: Vec<String>,
+    pub(crate) requires: Vec<String>,
     /// Whether a started call must not be repeated without its client.
-    pub(super) is_live: bool,
+    pub(crate) is_live: bool,
     /// Whether invalid arguments are refused, even if they could be repaired.
-    pub(super) is_strict: bool,
+    pub(crate) is_strict: bool,
     /// Whether the schemas are listed exactly as they validate.
-    pub(super) is_exact: bool,
+    pub(crate) is_exact: bool,
     /// The first mistake in the definition.
-    pub(super) mistake: Option<Error>,
+    pub(crate) mistake: Option<Error>,
 }
 
 impl Tool {
@@ -513,7 +513,7 @@ options! {
 }
 
 /// Adds the name of the tool to an error.
-pub(super) fn of_tool(name: &str, error: &Error) -> Error {
+pub(crate) fn of_tool(name: &str, error: &Error) -> Error {
     Error::misuse(format!("tool {name:?}: {}", error.message()))
 }
 

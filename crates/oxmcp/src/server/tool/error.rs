@@ -80,7 +80,7 @@ impl ToolError {
         Self(Box::new(Kind::Protocol(error)))
     }
 
-    pub(super) fn into_result(self) -> Result<CallToolResult, Error> {
+    pub(crate) fn into_result(self) -> Result<CallToolResult, Error> {
         match *self.0 {
             Kind::Result(result) => Ok(result),
             Kind::Protocol(error) => Err(error),

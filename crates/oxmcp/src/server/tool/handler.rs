@@ -122,18 +122,18 @@ impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Inpu
 #[expect(unnameable_types, reason = "only a hidden method mentions it")]
 #[derive(Debug)]
 pub struct ToolSchemas {
-    pub(super) tool: String,
+    pub(crate) tool: String,
     /// `None` if the tool is [unvalidated](super::Tool::unvalidated).
-    pub(super) input: Option<Schema>,
+    pub(crate) input: Option<Schema>,
     /// Whether the input schema was inferred. Then an unknown member may be a misspelled property. A hand-written schema is
     /// applied as it is.
-    pub(super) is_inferred: bool,
-    pub(super) output: Option<Schema>,
-    pub(super) check_arguments: ArgumentsCheck,
+    pub(crate) is_inferred: bool,
+    pub(crate) output: Option<Schema>,
+    pub(crate) check_arguments: ArgumentsCheck,
     /// Whether a call that has begun must not be repeated without its client.
-    pub(super) is_live: bool,
+    pub(crate) is_live: bool,
     /// Whether invalid arguments are refused, even if they could be repaired.
-    pub(super) is_strict: bool,
+    pub(crate) is_strict: bool,
 }
 
 impl Watched for ToolSchemas {
@@ -306,7 +306,7 @@ impl ToolSchemas {
         Ok(())
     }
 
-    pub(super) fn invalid(&self, violations: &dyn fmt::Display) -> ToolError {
+    pub(crate) fn invalid(&self, violations: &dyn fmt::Display) -> ToolError {
         let tool = &self.tool;
         ToolError::new(format!(
             "The arguments of {tool} are not valid.\n{violations}"
@@ -317,7 +317,7 @@ impl ToolSchemas {
     ///
     /// # Errors
     /// If the handler failed with a protocol error, or the result does not match the output schema.
-    pub(super) fn finish(&self, output: Result<CheckedResult, ToolError>) -> Result<Body> {
+    pub(crate) fn finish(&self, output: Result<CheckedResult, ToolError>) -> Result<Body> {
         let CheckedResult { result, is_valid } = match output {
             Ok(checked) => checked,
             Err(error) => error.into_result()?.into(),
@@ -348,15 +348,15 @@ impl ToolSchemas {
 }
 
 /// A type-erased handler. It takes the arguments as JSON. Invalid arguments give a result with an error for the model.
-pub(super) type ErasedHandler = Arc<
+pub(crate) type ErasedHandler = Arc<
     dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
 >;
 
 /// Validates the arguments of a call exactly as its handler would, without running it.
-pub(super) type ArgumentsCheck = fn(RequestContext, &ToolSchemas, &str) -> Result<(), ToolError>;
+pub(crate) type ArgumentsCheck = fn(RequestContext, &ToolSchemas, &str) -> Result<(), ToolError>;
 
 /// The check for a handler of typed arguments.
-pub(super) fn check_arguments<Arguments: ToolArguments>(
+pub(crate) fn check_arguments<Arguments: ToolArguments>(
     context: RequestContext,
     schemas: &ToolSchemas,
     arguments: &str,
@@ -369,7 +369,7 @@ pub(super) fn check_arguments<Arguments: ToolArguments>(
     clippy::needless_pass_by_value,
     reason = "it has the signature of all checks"
 )]
-pub(super) fn check_dynamic(
+pub(crate) fn check_dynamic(
     context: RequestContext,
     schemas: &ToolSchemas,
     arguments: &str,
@@ -379,7 +379,7 @@ pub(super) fn check_dynamic(
 }
 
 /// Erases the type of a handler of typed arguments.
-pub(super) fn erase<Arguments, H>(handler: H) -> ErasedHandler
+pub(crate) fn erase<Arguments, H>(handler: H) -> ErasedHandler
 where
     Arguments: ToolArguments,
     H: Handler<Arguments>,
@@ -402,7 +402,7 @@ where
 }
 
 /// Erases the type of a handler that takes the arguments as JSON.
-pub(super) fn erase_dynamic<F, Fut, R>(handler: F) -> ErasedHandler
+pub(crate) fn erase_dynamic<F, Fut, R>(handler: F) -> ErasedHandler
 where
     F: Fn(RequestContext, Box<RawValue>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<R, ToolError>> + Send + 'static,

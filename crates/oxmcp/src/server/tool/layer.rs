@@ -34,11 +34,11 @@ use crate::{
 };
 
 /// A type-erased layer.
-pub(super) type ErasedLayer =
+pub(crate) type ErasedLayer =
     Arc<dyn Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync>;
 
 /// Erases the type of a layer.
-pub(super) fn erase_layer<F, Fut>(layer: F) -> ErasedLayer
+pub(crate) fn erase_layer<F, Fut>(layer: F) -> ErasedLayer
 where
     F: Fn(ToolCall) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<ToolResponse>> + Send + 'static,
@@ -47,7 +47,7 @@ where
 }
 
 /// Wraps a handler in layers; the first is the outermost.
-pub(super) fn wrap(handler: ErasedHandler, layers: Vec<ErasedLayer>) -> ErasedHandler {
+pub(crate) fn wrap(handler: ErasedHandler, layers: Vec<ErasedLayer>) -> ErasedHandler {
     layers.into_iter().rev().fold(handler, |inner, layer| {
         Arc::new(move |context, arguments, schemas| {
             let call = ToolCall {

@@ -12,7 +12,7 @@
 //!   `mend.rs`. Misspelled names: `explain/misspelt.rs`. Duplicate keys: `duplicate_key` in `server/registry.rs`. Failures:
 //!   `error.rs`. An unknown tool is a protocol error: `Call::unknown` in `server/dispatch/call.rs`.
 
-pub(super) mod attribute;
+pub(crate) mod attribute;
 mod definition;
 mod error;
 mod handler;
@@ -26,7 +26,7 @@ pub use definition::Tool;
 pub use error::{IntoToolError, OrToolError, ToolError};
 pub use handler::{ToolArguments, ToolInput};
 pub use layer::{DetachableCall, ToolCall, ToolResponse};
-pub(super) use output::CheckedResult;
+pub(crate) use output::CheckedResult;
 pub use output::{IntoToolResult, Structured, StructuredContent, Wrapped};
 #[cfg(feature = "http-server")]
 pub(crate) use registered::ExpectedHeaders;

@@ -58,9 +58,9 @@ pub trait IntoToolResult {
 #[expect(unnameable_types, reason = "only a hidden method mentions it")]
 #[derive(Debug)]
 pub struct CheckedResult {
-    pub(super) result: CallToolResult,
+    pub(crate) result: CallToolResult,
     /// Whether its structured content is known to match the output schema.
-    pub(super) is_valid: bool,
+    pub(crate) is_valid: bool,
 }
 
 impl From<CallToolResult> for CheckedResult {

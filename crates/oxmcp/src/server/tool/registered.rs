@@ -51,7 +51,7 @@ impl_feature! {
 impl RegisteredTool {
     /// # Errors
     /// The first mistake in the definition.
-    pub(super) fn new(tool: Tool) -> Result<Arc<Self>> {
+    pub(crate) fn new(tool: Tool) -> Result<Arc<Self>> {
         let Tool {
             mut definition,
             input,

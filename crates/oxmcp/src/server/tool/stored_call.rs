@@ -13,15 +13,15 @@ use crate::{
 /// principal and the revision of the call are stored next to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StoredCall {
-    pub(in crate::server) arguments: Box<RawValue>,
-    pub(in crate::server) capabilities: Box<RawValue>,
+    pub(crate) arguments: Box<RawValue>,
+    pub(crate) capabilities: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::server) client: Option<Box<RawValue>>,
+    pub(crate) client: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::server) meta: Option<Box<RawValue>>,
+    pub(crate) meta: Option<Box<RawValue>>,
     /// For a handler that asks by a [`Reply`](crate::Reply): the state and the responses that came with the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::server) reply: Option<(Option<String>, Box<RawValue>)>,
+    pub(crate) reply: Option<(Option<String>, Box<RawValue>)>,
 }
 
 impl StoredCall {

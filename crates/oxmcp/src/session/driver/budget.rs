@@ -37,7 +37,7 @@ impl Budget {
     }
 
     /// Records that held data takes `now` bytes instead of `before`.
-    pub(in crate::session) fn change(&self, before: usize, now: usize) {
+    pub(crate) fn change(&self, before: usize, now: usize) {
         if now > before {
             self.used.fetch_add(now - before, Ordering::Relaxed);
         } else if before > now {

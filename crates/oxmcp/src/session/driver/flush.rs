@@ -16,7 +16,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// The deadline for writing. It is extended while the peer reads fast enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flush {
+pub(crate) struct Flush {
     start: Instant,
     /// The number of bytes that the peer had accepted at the start.
     taken_before: u64,
@@ -27,7 +27,7 @@ pub(super) struct Flush {
 
 impl Flush {
     /// A flush that begins now, when the peer has accepted `taken` bytes.
-    pub(super) fn new(now: Instant, limit: Duration, taken: u64) -> Self {
+    pub(crate) fn new(now: Instant, limit: Duration, taken: u64) -> Self {
         let end = after(now, limit);
         Self {
             start: now,
@@ -37,12 +37,12 @@ impl Flush {
         }
     }
 
-    pub(super) fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// Extends the deadline by the bytes that were accepted since the start. Returns whether it has still passed.
-    pub(super) fn is_over(&mut self, now: Instant, taken: u64) -> bool {
+    pub(crate) fn is_over(&mut self, now: Instant, taken: u64) -> bool {
         let bytes = taken.saturating_sub(self.taken_before);
         let earned = Duration::from_millis(bytes.saturating_mul(1_000) / MIN_BYTES_PER_SECOND);
         let deadline = after(self.start + GRACE, earned).min(now + MAX_PAUSE);

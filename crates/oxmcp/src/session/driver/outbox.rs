@@ -23,7 +23,7 @@ use crate::session::driver::budget::Budget;
 use crate::{session::task::store_waker, sync::Mutex};
 
 /// The initial capacity of a buffer: enough for most messages.
-pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
+pub(crate) const INITIAL_CAPACITY: usize = 512;
 
 /// The output buffer of a connection.
 ///
@@ -32,47 +32,47 @@ pub(in crate::session) const INITIAL_CAPACITY: usize = 512;
 /// exceed the endpoint's budget: the client gets an error instead (`stream_output.rs`).
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    pub(in crate::session) state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
     /// The number of bytes in the buffer, readable without the lock.
     buffered: AtomicUsize,
     /// The number of bytes that the driver has taken and not written yet.
-    pub(in crate::session) being_written: AtomicUsize,
-    pub(in crate::session) drained: Notify,
+    pub(crate) being_written: AtomicUsize,
+    pub(crate) drained: Notify,
     max_unsent: usize,
     /// The budget in which the bytes in the buffer count, if there is one.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) budget: OnceLock<Arc<Budget>>,
+    pub(crate) budget: OnceLock<Arc<Budget>>,
     /// Whether a response that exceeds the budget is dropped.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) drops_answers: AtomicBool,
+    pub(crate) drops_answers: AtomicBool,
     /// The number of times that an output stream was attached or detached: odd while there is none, as is possible over HTTP.
-    pub(in crate::session) attachments: AtomicU32,
+    pub(crate) attachments: AtomicU32,
 }
 
 #[derive(Debug, Default)]
-pub(in crate::session) struct State {
-    pub(in crate::session) buffer: Vec<u8>,
+pub(crate) struct State {
+    pub(crate) buffer: Vec<u8>,
     /// The end of the first message in the buffer.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) first_end: usize,
+    pub(crate) first_end: usize,
     /// The waker of the driver, if it waits for output.
-    pub(in crate::session) driver: Option<Waker>,
+    pub(crate) driver: Option<Waker>,
     /// Whether the driver was woken because of appended output.
     woken: bool,
     /// Whether the state of the connection has changed, other than the buffer.
     attention: bool,
     /// Whether the answer to all requests of this outbox has been appended.
-    pub(in crate::session) answered: bool,
+    pub(crate) answered: bool,
     /// Set when the stream must end before the response: the time that the client should wait before it resumes.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) parted: Option<Duration>,
-    pub(in crate::session) closed: bool,
+    pub(crate) parted: Option<Duration>,
+    pub(crate) closed: bool,
     /// Whether the output stream has begun.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) streamed: bool,
+    pub(crate) streamed: bool,
     /// Whether it was closed because the response exceeded the budget.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) exhausted: bool,
+    pub(crate) exhausted: bool,
 }
 
 /// The reason for waking the driver.
@@ -179,7 +179,7 @@ impl Outbox {
     }
 
     /// Records the number of bytes in the buffer. Must be called with the lock held, so that it does not change concurrently.
-    pub(in crate::session) fn note_buffered(&self, length: usize) {
+    pub(crate) fn note_buffered(&self, length: usize) {
         #[cfg(feature = "http-server")]
         if let Some(budget) = self.budget.get() {
             budget.change(self.buffered.load(Ordering::Relaxed), length);
@@ -198,7 +198,7 @@ impl Outbox {
     }
 
     /// The number of messages that the driver has not taken yet.
-    pub(in crate::session) fn unsent_messages(&self) -> usize {
+    pub(crate) fn unsent_messages(&self) -> usize {
         memchr_iter(b'\n', &self.state.lock().buffer).count()
     }
 
@@ -259,7 +259,7 @@ impl Outbox {
     }
 
     /// Takes the content of the buffer, in exchange for an empty buffer.
-    pub(in crate::session) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
+    pub(crate) fn exchange(&self, state: &mut State, empty: &mut Vec<u8>) {
         mem::swap(&mut state.buffer, empty);
         self.note_buffered(state.buffer.len());
     }
@@ -286,7 +286,7 @@ impl Outbox {
 
     /// For the driver of a peer that has ended: drops the output for that peer, and calls `and` before more is appended.
     #[cfg(feature = "client")]
-    pub(in crate::session) fn discard<T>(&self, and: impl FnOnce() -> T) -> T {
+    pub(crate) fn discard<T>(&self, and: impl FnOnce() -> T) -> T {
         let mut state = self.state.lock();
         state.buffer.clear();
         self.note_buffered(0);
@@ -357,7 +357,7 @@ impl Outbox {
 }
 
 /// Wakes the driver, if it waits.
-pub(in crate::session) fn wake(mut state: MutexGuard<'_, State>) {
+pub(crate) fn wake(mut state: MutexGuard<'_, State>) {
     let driver = state.driver.take();
     state.woken |= driver.is_some();
     drop(state);

@@ -23,7 +23,7 @@ const WITHIN: Duration = Duration::from_secs(5 * 60);
 
 /// The times of the recent restarts of a peer.
 #[derive(Debug, Default)]
-pub(super) struct Restarts(VecDeque<Instant>);
+pub(crate) struct Restarts(VecDeque<Instant>);
 
 impl Restarts {
     /// Fails the calls to a peer that has ended, and reconnects once there is output. Returns whether it has reconnected: false
@@ -31,7 +31,7 @@ impl Restarts {
     ///
     /// # Errors
     /// The reason for the peer's end, if it has ended too often.
-    pub(super) async fn restart(
+    pub(crate) async fn restart(
         &mut self,
         connection: &Arc<Connection>,
         write: &mut impl WriteHalf,

@@ -79,7 +79,7 @@ impl Outbox {
 
     /// Removes a response that was appended from `start` on, if responses are dropped. An error replaces it, even if that
     /// exceeds the budget. If the stream has not begun yet, the outbox is closed, and the whole request is refused.
-    pub(in crate::session) fn drop_answer(&self, state: &mut State, start: usize) {
+    pub(crate) fn drop_answer(&self, state: &mut State, start: usize) {
         if !self.drops_answers.load(Ordering::Relaxed) {
             return;
         }

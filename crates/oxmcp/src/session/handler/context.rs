@@ -65,7 +65,7 @@ impl ContextParts {
     }
 
     /// Marks the request as answered. Returns true for the first caller, the only one that may answer it.
-    pub(in crate::session) fn claim_answer(&self) -> bool {
+    pub(crate) fn claim_answer(&self) -> bool {
         !self.answered.swap(true, Ordering::AcqRel)
     }
 

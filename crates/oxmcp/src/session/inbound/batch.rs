@@ -52,10 +52,7 @@ impl Batch {
 }
 
 /// Parses the elements of a batch, and keeps at most `limit + 1` of them.
-pub(in crate::session) fn parse_batch(
-    bytes: &[u8],
-    limit: usize,
-) -> serde_json::Result<Vec<&RawValue>> {
+pub(crate) fn parse_batch(bytes: &[u8], limit: usize) -> serde_json::Result<Vec<&RawValue>> {
     struct Elements(usize);
 
     impl<'de> Visitor<'de> for Elements {

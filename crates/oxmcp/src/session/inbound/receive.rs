@@ -33,7 +33,7 @@ const ERROR_GRACE: Duration = Duration::from_secs(5);
 
 impl Connection {
     /// Removes the byte order mark that some peers put before each message. A second mark is an error.
-    pub(in crate::session) fn without_byte_order_mark<'a>(&self, frame: Frame<'a>) -> Frame<'a> {
+    pub(crate) fn without_byte_order_mark<'a>(&self, frame: Frame<'a>) -> Frame<'a> {
         let is_usual = |bytes: &[u8]| bytes.first() == Some(&b'{');
         match frame.message() {
             Some((bytes, _)) if !is_usual(bytes) => match after_byte_order_mark(bytes) {
@@ -115,7 +115,7 @@ impl Connection {
     }
 
     /// Handles a batch, except the requests in it that were cancelled while it waited.
-    pub(in crate::session) fn take_batch(
+    pub(crate) fn take_batch(
         self: &Arc<Self>,
         bytes: &[u8],
         sender: Option<&Principal>,

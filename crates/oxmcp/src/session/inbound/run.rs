@@ -248,7 +248,7 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
 
 /// Cancels all requests in flight at the end of the session, and answers them with an error. Their handlers have their grace
 /// period, if the runtime lives on, and their results are dropped. Returns the number of requests that got the error.
-pub(in crate::session) fn cut_short(connection: &Connection) -> usize {
+pub(crate) fn cut_short(connection: &Connection) -> usize {
     let mut count = 0;
     for context in connection.in_flight().take_all() {
         let is_wanted = !context.cancel.is_set();

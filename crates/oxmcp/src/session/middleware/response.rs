@@ -58,7 +58,7 @@ impl fmt::Debug for Response {
 }
 
 /// Serializes a value as JSON.
-pub(in crate::session) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
+pub(crate) fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
     to_raw_value(value).map_err(|error| {
         Error::misuse(format!("could not serialize the value: {error}")).with_source(error)
     })

@@ -27,7 +27,7 @@ pub(crate) struct ProgressReceiver {
 }
 
 /// A queue whose updates are bounded in number, and in their total size in bytes.
-pub(in crate::session) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
+pub(crate) fn new(limits: &Limits) -> (ProgressSender, ProgressReceiver) {
     let (sender, receiver) = mpsc::channel(limits.max_queued_progress.max(1));
     let bytes = Arc::new(AtomicUsize::new(0));
     let sender = ProgressSender {

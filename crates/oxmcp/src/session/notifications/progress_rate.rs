@@ -14,15 +14,15 @@ const MAX_UNCOUNTED: u32 = 16;
 
 /// A report of progress: the amount done, the total, and a description of the current work.
 #[derive(Debug)]
-pub(in crate::session) struct Report {
-    pub(in crate::session) done: f64,
-    pub(in crate::session) total: Option<f64>,
-    pub(in crate::session) message: Option<String>,
+pub(crate) struct Report {
+    pub(crate) done: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
 }
 
 /// The decision about a report.
 #[derive(Debug)]
-pub(in crate::session) enum Admission {
+pub(crate) enum Admission {
     /// Send the report now.
     Send,
     /// The report was accepted and is kept, unless a later one replaces it. If `needs_timer`, [`ProgressRate::take_due`] must
@@ -34,7 +34,7 @@ pub(in crate::session) enum Admission {
 
 /// The result of [`ProgressRate::take_due`].
 #[derive(Debug)]
-pub(in crate::session) enum Due {
+pub(crate) enum Due {
     /// Send the kept report now.
     Send(Report),
     /// A report is kept, but the rate does not allow it yet: the timer must run once more.
@@ -71,18 +71,14 @@ struct Bucket {
 
 impl ProgressRate {
     /// Whether the current report counts toward the runtime's budget, so that other tasks get their turn.
-    pub(in crate::session) fn is_budgeted(&self) -> bool {
+    pub(crate) fn is_budgeted(&self) -> bool {
         let begun = self.begun.load(Ordering::Relaxed).wrapping_add(1);
         self.begun.store(begun, Ordering::Relaxed);
         begun.is_multiple_of(REPORTS_IN_A_ROW)
     }
 
     /// Decides whether a report is sent, kept or dropped.
-    pub(in crate::session) fn admit(
-        &self,
-        report: &mut Option<Report>,
-        limits: &Limits,
-    ) -> Admission {
+    pub(crate) fn admit(&self, report: &mut Option<Report>, limits: &Limits) -> Admission {
         let done = report.as_ref().map(|report| report.done);
         // JSON has no NaN and no infinities.
         let Some(done) = done.filter(|done| done.is_finite()) else {
@@ -105,7 +101,7 @@ impl ProgressRate {
     }
 
     /// For the timer: the kept report, if the rate allows it to be sent.
-    pub(in crate::session) fn take_due(&self, limits: &Limits) -> Due {
+    pub(crate) fn take_due(&self, limits: &Limits) -> Due {
         let mut bucket = self.bucket.lock();
         let Some(bucket) = bucket.as_mut() else {
             return Due::Nothing;
@@ -118,7 +114,7 @@ impl ProgressRate {
     }
 
     /// The kept report, for a request that is about to be answered.
-    pub(in crate::session) fn take_last(&self) -> Option<Report> {
+    pub(crate) fn take_last(&self) -> Option<Report> {
         self.bucket.lock().as_mut()?.kept.take()
     }
 }

@@ -211,13 +211,13 @@ impl NotificationQueue {
     }
 
     /// Whether an answer that arrives now may have to wait for handlers to begin.
-    pub(in crate::session) fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.is_awaited.load(Ordering::Relaxed)
     }
 
     /// Calls `release` once the handlers that a response waits for have begun, which may be now, or once one of them is
     /// pending, because it may wait for that response.
-    pub(in crate::session) fn when_begun(&self, release: Release) {
+    pub(crate) fn when_begun(&self, release: Release) {
         let mut state = self.state.lock();
         if state.must_wait() {
             let number = state.last_awaited;

@@ -506,7 +506,7 @@ pub(crate) fn written(params: &impl Payload) -> Result<Vec<u8>> {
 }
 
 /// The error for params that cannot be serialized.
-pub(in crate::session) fn not_json(error: serde_json::Error) -> Error {
+pub(crate) fn not_json(error: serde_json::Error) -> Error {
     Error::misuse(format!("could not serialize the params: {error}")).with_source(error)
 }
 

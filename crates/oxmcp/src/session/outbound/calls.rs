@@ -173,7 +173,7 @@ impl PendingCalls {
 
     /// Announces a call, if an announcer is set.
     #[cfg(feature = "http-server")]
-    pub(in crate::session) async fn announce(&self, id: i64) -> Option<Announced> {
+    pub(crate) async fn announce(&self, id: i64) -> Option<Announced> {
         let Announcer(announce) = self.announcer.get()?;
         Some(announce(id).await)
     }
@@ -410,7 +410,7 @@ impl PendingCalls {
 
     /// Whether a call without a response has failed because its peer was lost. Must be called under the lock of the outbox,
     /// under which calls fail.
-    pub(in crate::session) fn has_failed(&self, id: i64) -> bool {
+    pub(crate) fn has_failed(&self, id: i64) -> bool {
         id <= self.failed_up_to.load(Ordering::Relaxed)
     }
 
@@ -426,11 +426,11 @@ impl PendingCalls {
     }
 
     /// Records that a call will be repeated; see [`ContinuationGuard`](crate::session::outbound::call::ContinuationGuard).
-    pub(in crate::session) fn begin_continuation(&self) {
+    pub(crate) fn begin_continuation(&self) {
         self.state.lock().continued += 1;
     }
 
-    pub(in crate::session) fn end_continuation(&self) {
+    pub(crate) fn end_continuation(&self) {
         self.state.lock().continued -= 1;
     }
 

@@ -69,7 +69,7 @@ impl CallOptions {
 
     /// Rejects metadata that callers must not set: keys that the session itself sets must not occur twice, and other keys must
     /// follow the rules, unless an extension has declared them.
-    pub(super) fn check_meta(
+    pub(crate) fn check_meta(
         &self,
         is_modern: bool,
         is_known: impl Fn(&str) -> bool,

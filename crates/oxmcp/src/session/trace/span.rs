@@ -313,7 +313,7 @@ mod layer {
     }
 
     /// Creates a span while its request can be queried.
-    pub(super) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
+    pub(crate) fn hand_over<T>(context: &Arc<ContextParts>, make: impl FnOnce() -> T) -> T {
         if !INSTALLED.load(Ordering::Relaxed) {
             return make();
         }

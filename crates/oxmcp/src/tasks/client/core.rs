@@ -21,7 +21,7 @@ use crate::{
 type Waiting = BoxFuture<Result<TaskPayload>>;
 
 impl Drive {
-    pub(super) async fn run_core(&mut self) -> Result<CallResult> {
+    pub(crate) async fn run_core(&mut self) -> Result<CallResult> {
         let mut waiting: Option<Waiting> = None;
         let mut pause = self.initial_delay();
         loop {

@@ -24,18 +24,18 @@ use crate::{
 };
 
 /// A callback for each state of a task that differs from the previous one.
-pub(super) type OnChange = Box<dyn FnMut(&TaskState) + Send>;
+pub(crate) type OnChange = Box<dyn FnMut(&TaskState) + Send>;
 
 /// The driver of one task that the client waits for.
-pub(super) struct Drive {
-    pub(super) exchange: Arc<Exchange>,
+pub(crate) struct Drive {
+    pub(crate) exchange: Arc<Exchange>,
     /// The deadlines of the call that became the task, if a call waits for it.
     clock: Option<Arc<Clock>>,
     on_change: Option<OnChange>,
     /// When this side learned of the task. Time stamps of the server are not used, because its clock may differ.
-    pub(super) known_since: Instant,
-    pub(super) state: Option<TaskState>,
-    pub(super) pace: Pace,
+    pub(crate) known_since: Instant,
+    pub(crate) state: Option<TaskState>,
+    pub(crate) pace: Pace,
     /// The keys of the questions that were answered.
     answered: HashSet<String>,
     rounds: usize,
@@ -46,7 +46,7 @@ pub(super) struct Drive {
 
 impl Drive {
     /// `state` is the state with which the server created the task, if it is known.
-    pub(super) fn new(exchange: Arc<Exchange>, state: Option<TaskState>) -> Self {
+    pub(crate) fn new(exchange: Arc<Exchange>, state: Option<TaskState>) -> Self {
         Self {
             exchange,
             clock: None,
@@ -61,12 +61,12 @@ impl Drive {
         }
     }
 
-    pub(super) fn with_clock(mut self, clock: Arc<Clock>) -> Self {
+    pub(crate) fn with_clock(mut self, clock: Arc<Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    pub(super) fn on_change(mut self, on_change: OnChange) -> Self {
+    pub(crate) fn on_change(mut self, on_change: OnChange) -> Self {
         self.on_change = Some(on_change);
         self
     }
@@ -78,7 +78,7 @@ impl Drive {
     ///
     /// # Cancel safety
     /// Dropping the future stops the wait; the task continues.
-    pub(super) async fn run(&mut self) -> Result<CallResult> {
+    pub(crate) async fn run(&mut self) -> Result<CallResult> {
         let ended = Arc::clone(self.exchange.session.connection());
         select! {
             biased;
@@ -126,7 +126,7 @@ impl Drive {
 
     /// The pause before the first poll. The answer that creates a task contains neither its questions nor its outcome, so only a
     /// task that is working is not polled at once.
-    pub(super) fn initial_delay(&mut self) -> Duration {
+    pub(crate) fn initial_delay(&mut self) -> Duration {
         match &self.state {
             Some(state) if state.status == TaskStatus::Working => {
                 let asked = state.poll_interval_ms;
@@ -137,7 +137,7 @@ impl Drive {
     }
 
     /// Fetches the state of the task.
-    pub(super) async fn get(&mut self) -> Result<TaskState> {
+    pub(crate) async fn get(&mut self) -> Result<TaskState> {
         let ttl = self.state.as_ref().and_then(|it| it.ttl_ms);
         let exchange = Arc::clone(&self.exchange);
         let get = || -> BoxFuture<_> {
@@ -154,17 +154,17 @@ impl Drive {
         state
     }
 
-    pub(super) fn note_over(&mut self, is_over: bool) {
+    pub(crate) fn note_over(&mut self, is_over: bool) {
         self.is_over |= is_over;
     }
 
     /// Whether the task has ended or is gone, and need not be cancelled.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// Records the state of the task. Returns whether the state has changed.
-    pub(super) fn take(&mut self, state: &TaskState) -> bool {
+    pub(crate) fn take(&mut self, state: &TaskState) -> bool {
         let is_same = |old: &TaskState| {
             old.status == state.status
                 && old.status_message == state.status_message
@@ -243,7 +243,7 @@ impl Drive {
 }
 
 /// Whether the status is final: the task no longer changes.
-pub(super) fn is_final(status: &TaskStatus) -> bool {
+pub(crate) fn is_final(status: &TaskStatus) -> bool {
     matches!(
         status,
         TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled
@@ -278,7 +278,7 @@ fn failure(state: &TaskState) -> Result<CallResult> {
 }
 
 /// The result of a failed task: the result of a failed tool, or an error if the result has no content.
-pub(super) fn failed_result(state: &TaskState, result: &str) -> Result<CallResult> {
+pub(crate) fn failed_result(state: &TaskState, result: &str) -> Result<CallResult> {
     if says_failed(result) {
         return Ok(Box::<str>::from(result).into());
     }
@@ -306,20 +306,20 @@ pub(super) fn failed_result(state: &TaskState, result: &str) -> Result<CallResul
 }
 
 /// Whether a result reports that its tool failed.
-pub(super) fn says_failed(result: &str) -> bool {
+pub(crate) fn says_failed(result: &str) -> bool {
     let mut members = Text::checked(result).members();
     members.any(|(name, value)| name.is_str("isError") && value.get() == "true")
 }
 
 /// The error of a failed task for which the server gives neither an error nor a result.
-pub(super) fn failed(state: &TaskState) -> Error {
+pub(crate) fn failed(state: &TaskState) -> Error {
     let said = state.status_message.clone();
     Error::internal(said.unwrap_or_else(|| {
         "tools/call failed: its task failed; the server gave no reason".to_owned()
     }))
 }
 
-pub(super) fn cancelled(state: &TaskState) -> Error {
+pub(crate) fn cancelled(state: &TaskState) -> Error {
     let why = state.status_message.as_deref();
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     Error::cancelled(format!(

@@ -30,7 +30,7 @@ const MAX_ID: usize = 1024;
 
 /// The two designs of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub(crate) enum Era {
     /// The tasks of revision 2025-11-25.
     Core,
     /// The extension, in 2026-07-28 and later.
@@ -39,7 +39,7 @@ pub(super) enum Era {
 
 impl Era {
     /// The kind of tasks in a session, if its revision has tasks.
-    pub(super) fn of(session: &ClientSession) -> Option<Self> {
+    pub(crate) fn of(session: &ClientSession) -> Option<Self> {
         let revision = session.revision();
         if revision.is_modern() {
             return Some(Self::Extension);
@@ -50,10 +50,10 @@ impl Era {
 }
 
 /// The requests about one task.
-pub(super) struct Exchange {
-    pub(super) session: ClientSession,
-    pub(super) era: Era,
-    pub(super) id: Arc<str>,
+pub(crate) struct Exchange {
+    pub(crate) session: ClientSession,
+    pub(crate) era: Era,
+    pub(crate) id: Arc<str>,
     /// Makes a session that is being closed wait for the task, while a call drives it.
     guard: Option<ContinuationGuard>,
 }
@@ -61,7 +61,7 @@ pub(super) struct Exchange {
 impl Exchange {
     /// # Errors
     /// If the ID is empty or too long.
-    pub(super) fn new(session: &ClientSession, era: Era, id: &str) -> Result<Self> {
+    pub(crate) fn new(session: &ClientSession, era: Era, id: &str) -> Result<Self> {
         if id.is_empty() || id.len() > MAX_ID {
             return Err(Error::decode(format!(
                 "{}: the server sent a task ID of {} bytes; expected 1 to {MAX_ID}",
@@ -78,7 +78,7 @@ impl Exchange {
     }
 
     /// Makes a session that is being closed wait for the task.
-    pub(super) fn hold_session(&mut self) {
+    pub(crate) fn hold_session(&mut self) {
         self.guard = Some(ContinuationGuard::new(self.session.connection()));
     }
 
@@ -94,7 +94,7 @@ impl Exchange {
     }
 
     /// Fetches the state of the task.
-    pub(super) async fn get(&self) -> Result<TaskState> {
+    pub(crate) async fn get(&self) -> Result<TaskState> {
         let state = match self.era {
             Era::Core => {
                 let task = self.request::<method::GetTask>(self.params()).await?;
@@ -111,19 +111,19 @@ impl Exchange {
     }
 
     /// Sends answers to the task's questions.
-    pub(super) async fn update(&self, answers: InputResponses) -> Result<()> {
+    pub(crate) async fn update(&self, answers: InputResponses) -> Result<()> {
         let params = UpdateTaskParams::new(&*self.id, answers);
         self.request::<UpdateTask>(params).await.map(drop)
     }
 
     /// Waits for the outcome of the call, which the server returns when the task has ended.
-    pub(super) async fn payload(&self) -> Result<TaskPayload> {
+    pub(crate) async fn payload(&self) -> Result<TaskPayload> {
         let call = self.request::<method::GetTaskPayload>(self.params());
         call.timeout(LONGEST_WAIT).await
     }
 
     /// Asks the server to cancel the task.
-    pub(super) async fn cancel(&self) -> Result<()> {
+    pub(crate) async fn cancel(&self) -> Result<()> {
         match self.era {
             Era::Core if !can_cancel(&self.session) => Ok(()),
             Era::Core => self
@@ -135,7 +135,7 @@ impl Exchange {
     }
 
     /// Makes a request, and retries it while it fails for transient reasons and the server keeps the task.
-    pub(super) async fn retry<T>(
+    pub(crate) async fn retry<T>(
         &self,
         ttl_ms: Option<u64>,
         known_since: Instant,
@@ -160,7 +160,7 @@ impl Exchange {
     }
 
     /// Whether a request that failed with this error may succeed later.
-    pub(super) fn may_pass(&self, error: &Error) -> bool {
+    pub(crate) fn may_pass(&self, error: &Error) -> bool {
         const STATUSES: [u16; 6] = [408, 425, 429, 502, 503, 504];
         let connection = self.session.connection();
         if error.is_closed() {
@@ -188,7 +188,7 @@ fn lost(error: Error) -> Error {
 }
 
 /// A task of 2025-11-25, converted to the state of the extension.
-pub(super) fn of_core(task: Task) -> TaskState {
+pub(crate) fn of_core(task: Task) -> TaskState {
     TaskState {
         task_id: task.task_id,
         status: task.status,
@@ -204,15 +204,15 @@ pub(super) fn of_core(task: Task) -> TaskState {
 }
 
 /// Cancels a task when it is dropped, unless it was disarmed.
-pub(super) struct CancelGuard(Option<Arc<Exchange>>);
+pub(crate) struct CancelGuard(Option<Arc<Exchange>>);
 
 impl CancelGuard {
-    pub(super) fn new(exchange: &Arc<Exchange>) -> Self {
+    pub(crate) fn new(exchange: &Arc<Exchange>) -> Self {
         Self(Some(Arc::clone(exchange)))
     }
 
     /// Disarms the guard, because the task has ended or does not exist.
-    pub(super) fn disarm(&mut self) {
+    pub(crate) fn disarm(&mut self) {
         self.0 = None;
     }
 }
@@ -239,7 +239,7 @@ fn can_cancel(session: &ClientSession) -> bool {
 }
 
 /// Whether a server of 2025-11-25 runs tool calls as tasks.
-pub(super) fn has_core_tasks(session: &ClientSession) -> bool {
+pub(crate) fn has_core_tasks(session: &ClientSession) -> bool {
     let tasks = session.server_capabilities().tasks.as_ref();
     let requests = tasks.and_then(|it| it.requests.as_ref());
     let tools = requests.and_then(|it| it.get("tools"));

@@ -17,13 +17,13 @@ use crate::{
 /// The shortest pause, even if a server asks for a shorter one.
 const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest pause.
-pub(super) const LONGEST: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 /// The first and the longest pause, if the server sends no poll interval.
 const OWN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// The pauses between the polls of a task.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// The next pause, if the server sends no poll interval.
     own: Duration,
     /// The number of failed requests since the last one that succeeded.
@@ -31,7 +31,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             own: OWN.0,
             failures: 0,
@@ -39,7 +39,7 @@ impl Pace {
     }
 
     /// The pause after a request that succeeded. `asked` is the server's poll interval, in milliseconds.
-    pub(super) fn next(&mut self, asked: Option<u64>, has_changed: bool) -> Duration {
+    pub(crate) fn next(&mut self, asked: Option<u64>, has_changed: bool) -> Duration {
         self.failures = 0;
         if let Some(asked) = asked {
             return Duration::from_millis(asked).clamp(SHORTEST, LONGEST);
@@ -53,7 +53,7 @@ impl Pace {
     }
 
     /// The pause after a request that has failed: twice as long each time.
-    pub(super) fn after_failure(&mut self) -> Duration {
+    pub(crate) fn after_failure(&mut self) -> Duration {
         let doubled = OWN.0 * 2_u32.saturating_pow(self.failures.min(16));
         self.failures += 1;
         doubled.min(LONGEST)
@@ -63,7 +63,7 @@ impl Pace {
 /// The deadlines of a call, including its task. Each change of the task restarts the timeout, like progress. The timeout is
 /// paused while the server waits for an answer from this side. `max_total` limits the whole.
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     timeout: Duration,
     max_total: Duration,
     latest: Instant,
@@ -74,7 +74,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// The clock of a call that begins now.
-    pub(super) fn of(options: &CallOptions) -> Self {
+    pub(crate) fn of(options: &CallOptions) -> Self {
         let now = Instant::now();
         Self {
             timeout: options.timeout,
@@ -86,19 +86,19 @@ impl Clock {
     }
 
     /// Restarts the timeout.
-    pub(super) fn restart(&self) {
+    pub(crate) fn restart(&self) {
         *self.until.lock() = Some(after(Instant::now(), self.timeout));
         self.changed.notify_one();
     }
 
     /// Pauses the timeout until it is restarted.
-    pub(super) fn pause(&self) {
+    pub(crate) fn pause(&self) {
         *self.until.lock() = None;
         self.changed.notify_one();
     }
 
     /// Waits until a deadline expires, and returns the error for it. Cancel safe.
-    pub(super) async fn is_over(&self) -> Error {
+    pub(crate) async fn is_over(&self) -> Error {
         loop {
             let until = *self.until.lock();
             let next = until.unwrap_or(self.latest).min(self.latest);

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The subscription to a task, and its state.
-pub(super) enum Push {
+pub(crate) enum Push {
     /// There is no subscription, or it has ended.
     None,
     /// The server has not acknowledged the subscription yet.
@@ -30,7 +30,7 @@ pub(super) enum Push {
 }
 
 /// The end of a pause.
-pub(super) enum Woken {
+pub(crate) enum Woken {
     /// The next poll is due.
     Due,
     /// The server has sent the state of the task.
@@ -39,7 +39,7 @@ pub(super) enum Woken {
 
 impl Push {
     /// Requests a subscription to a task.
-    pub(super) fn open(exchange: &Exchange) -> Self {
+    pub(crate) fn open(exchange: &Exchange) -> Self {
         let ids = json!([&*exchange.id]);
         let filter = SubscriptionFilter::default().with_other(LISTEN_KEY, ids);
         let listen = exchange.session.listen(filter);
@@ -51,7 +51,7 @@ impl Push {
     ///
     /// # Cancel safety
     /// Cancel safe.
-    pub(super) async fn pause(&mut self, id: &str, pause: Duration) -> Woken {
+    pub(crate) async fn pause(&mut self, id: &str, pause: Duration) -> Woken {
         let start = Instant::now();
         loop {
             let pause = match self {

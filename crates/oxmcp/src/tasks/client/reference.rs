@@ -31,7 +31,7 @@ pub struct TaskReference {
 }
 
 impl TaskReference {
-    pub(super) fn new(session: &ClientSession, tool: &str, task_id: &str) -> Self {
+    pub(crate) fn new(session: &ClientSession, tool: &str, task_id: &str) -> Self {
         Self {
             task_id: task_id.to_owned(),
             tool: tool.to_owned(),
@@ -66,7 +66,7 @@ impl TaskReference {
     }
 
     /// Checks that the task can be resumed in a session. Returns the session's kind of tasks.
-    pub(super) fn check(&self, session: &ClientSession) -> Result<Era> {
+    pub(crate) fn check(&self, session: &ClientSession) -> Result<Era> {
         let era = Era::of(session);
         if self.endpoint != endpoint(session) {
             let server = self.server.as_deref().unwrap_or("another server");

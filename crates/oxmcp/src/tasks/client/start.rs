@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The answer to a call.
-pub(super) enum Started {
+pub(crate) enum Started {
     /// The server answered directly.
     Answered(CallAnswer),
     /// The server has created a task for the call.
@@ -31,7 +31,7 @@ pub(super) enum Started {
 }
 
 /// Makes a call. `wants_task` is for servers of 2025-11-25, where the client decides whether some tools run as tasks.
-pub(super) async fn start(
+pub(crate) async fn start(
     request: &mut CallRequest,
     wants_task: bool,
     is_manual: bool,

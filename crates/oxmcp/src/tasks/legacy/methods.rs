@@ -30,7 +30,7 @@ use crate::{
 const PAGE: usize = 100;
 
 /// Adds the methods to an extension that has the tasks.
-pub(in crate::tasks) fn add_methods(extension: Extension) -> Extension {
+pub(crate) fn add_methods(extension: Extension) -> Extension {
     extension
         .core_method::<GetTask, _>(get)
         .core_method::<GetTaskPayload, _>(result)

@@ -7,6 +7,6 @@ mod methods;
 mod session;
 mod view;
 
-pub(super) use methods::add_methods;
-pub(super) use session::TaskSession;
-pub(super) use view::{created, has_tasks};
+pub(crate) use methods::add_methods;
+pub(crate) use session::TaskSession;
+pub(crate) use view::{created, has_tasks};

@@ -26,7 +26,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The session that created a task. Over HTTP, it is notified on its GET stream.
-pub(in crate::tasks) struct TaskSession {
+pub(crate) struct TaskSession {
     connection: Arc<Connection>,
     /// The progress token of the call, valid for as long as its task runs.
     progress_token: Option<ProgressToken>,
@@ -40,7 +40,7 @@ struct Told {
 }
 
 impl TaskSession {
-    pub(in crate::tasks) fn of(cx: &RequestContext) -> Self {
+    pub(crate) fn of(cx: &RequestContext) -> Self {
         let parts = cx.parts();
         Self {
             connection: Arc::clone(parts.connection.trunk()),
@@ -54,7 +54,7 @@ impl TaskSession {
 
     /// Notifies the session of progress, if the call asked for it. Progress that does not increase is skipped.
     /// See [progress](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-progress-notifications).
-    pub(in crate::tasks) async fn report(&self, id: &str, report: DetachedProgress) {
+    pub(crate) async fn report(&self, id: &str, report: DetachedProgress) {
         let Some(token) = &self.progress_token else {
             return;
         };
@@ -77,7 +77,7 @@ impl TaskSession {
 
     /// Notifies the session of the status, if it has changed.
     /// See [task status](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks#task-status-notification).
-    pub(in crate::tasks) async fn tell(&self, task: &TaskRecord) {
+    pub(crate) async fn tell(&self, task: &TaskRecord) {
         let shown = shown(task);
         if self.told.lock().status == shown.status {
             return;

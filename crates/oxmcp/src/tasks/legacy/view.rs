@@ -15,17 +15,17 @@ use super::super::{record::TaskRecord, state::iso_8601};
 use crate::error::{Error, Result};
 
 /// Whether a revision has its own tasks.
-pub(in crate::tasks) fn has_tasks(revision: Revision) -> bool {
+pub(crate) fn has_tasks(revision: Revision) -> bool {
     method::is_in(method::REQUESTS_TO_SERVER, GetTask::NAME, revision)
 }
 
 /// The answer to a call that became a task.
-pub(in crate::tasks) fn created(task: &TaskRecord) -> CreateTaskResult {
+pub(crate) fn created(task: &TaskRecord) -> CreateTaskResult {
     CreateTaskResult::from(shown(task))
 }
 
 /// A task in the format of 2025-11-25, where the task of a failed tool has failed. In later revisions it is completed.
-pub(super) fn shown(task: &TaskRecord) -> Task {
+pub(crate) fn shown(task: &TaskRecord) -> Task {
     let mut shown = Task::new(task.id.as_str(), iso_8601(task.created_ms));
     shown.last_updated_at = iso_8601(task.updated_ms);
     shown.ttl = Some(task.ttl_ms);
@@ -40,7 +40,7 @@ pub(super) fn shown(task: &TaskRecord) -> Task {
 }
 
 /// The `_meta` with the task that a message belongs to.
-pub(super) fn related(id: &str) -> Meta {
+pub(crate) fn related(id: &str) -> Meta {
     Meta::from_iter([(Meta::RELATED_TASK, json!({"taskId": id}))])
 }
 
@@ -48,7 +48,7 @@ pub(super) fn related(id: &str) -> Meta {
 ///
 /// # Errors
 /// If the result is not an object, which cannot happen.
-pub(super) fn payload(id: &str, result: &RawValue) -> Result<TaskPayload> {
+pub(crate) fn payload(id: &str, result: &RawValue) -> Result<TaskPayload> {
     const META: &str = "_meta";
     let unfit = |error| Error::internal(format!("could not read the result of a task: {error}"));
     let mut members: BTreeMap<String, Box<RawValue>> =

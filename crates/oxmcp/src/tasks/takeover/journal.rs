@@ -12,11 +12,11 @@ use crate::{
 /// The questions and steps of a handler, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Journal(Vec<Entry>);
+pub(crate) struct Journal(Vec<Entry>);
 
 /// A question or a step of a handler.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::tasks) struct Entry {
+pub(crate) struct Entry {
     /// The position among the other entries.
     #[serde(rename = "n")]
     number: usize,
@@ -46,7 +46,7 @@ enum State {
 }
 
 impl Journal {
-    pub(super) fn of(known: Vec<RecordedAnswer>) -> Self {
+    pub(crate) fn of(known: Vec<RecordedAnswer>) -> Self {
         let entries = known.into_iter().enumerate();
         let entries = entries.map(|(number, known)| Entry {
             number,
@@ -63,7 +63,7 @@ impl Journal {
     }
 
     /// Adds an entry, or replaces an earlier state of it.
-    pub(super) fn note(&mut self, entry: Entry) {
+    pub(crate) fn note(&mut self, entry: Entry) {
         match self.0.binary_search_by_key(&entry.number, |it| it.number) {
             Ok(index) => {
                 if let Some(place) = self.0.get_mut(index) {
@@ -75,7 +75,7 @@ impl Journal {
     }
 
     /// The approximate size, in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         /// The size of an entry without its texts.
         const EACH: usize = 48;
         let of_state = |state: &State| match state {
@@ -92,7 +92,7 @@ impl Journal {
 
     /// # Errors
     /// If a step that is not idempotent has begun, and it is unknown whether it was done.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let unknown =
             |it: &&Entry| matches!(it.state, State::Begun { is_idempotent } if !is_idempotent);
         match self.0.iter().find(unknown) {
@@ -108,7 +108,7 @@ impl Entry {
     }
 
     /// The entry of the question under another key of the task, or under none if it was withdrawn.
-    pub(in crate::tasks) fn asked_as(&self, wire: Option<String>) -> Self {
+    pub(crate) fn asked_as(&self, wire: Option<String>) -> Self {
         let mut entry = self.clone();
         if let State::Asked(_, key) = &mut entry.state {
             *key = wire;
@@ -130,7 +130,7 @@ fn differs(how: &str) -> Error {
 }
 
 /// A run of a handler, which is compared with the journal.
-pub(in crate::tasks) struct Run(Vec<ReplayedEntry>);
+pub(crate) struct Run(Vec<ReplayedEntry>);
 
 struct ReplayedEntry {
     entry: Entry,
@@ -141,29 +141,29 @@ struct ReplayedEntry {
 }
 
 /// The action for a step that a run reaches.
-pub(in crate::tasks) enum Step {
+pub(crate) enum Step {
     Done(Box<RawValue>),
     /// The step must run, once this entry is stored.
     Begins(Entry),
 }
 
 /// A question that a run reaches.
-pub(in crate::tasks) struct Question {
-    pub(in crate::tasks) entry: Entry,
+pub(crate) struct Question {
+    pub(crate) entry: Entry,
     /// The answer, if the question was answered before there was a task.
-    pub(in crate::tasks) answer: Option<Box<RawValue>>,
+    pub(crate) answer: Option<Box<RawValue>>,
     /// The key under which the task has asked the question, if it has.
-    pub(in crate::tasks) wire: Option<String>,
+    pub(crate) wire: Option<String>,
 }
 
 impl Run {
     /// The run that created the journal.
-    pub(super) fn first(journal: &Journal) -> Self {
+    pub(crate) fn first(journal: &Journal) -> Self {
         Self::of(journal, true)
     }
 
     /// A later run, which has not reached any entry yet.
-    pub(super) fn again(journal: &Journal) -> Self {
+    pub(crate) fn again(journal: &Journal) -> Self {
         Self::of(journal, false)
     }
 
@@ -180,7 +180,7 @@ impl Run {
     ///
     /// # Errors
     /// If an earlier run did not reach the step at this position, or if it is unknown whether the step was done.
-    pub(in crate::tasks) fn step(&mut self, key: &str, is_idempotent: bool) -> Result<Step> {
+    pub(crate) fn step(&mut self, key: &str, is_idempotent: bool) -> Result<Step> {
         let place = self.reach(key, None)?;
         match &place.entry.state {
             State::Done(result) => return Ok(Step::Done(result.clone())),
@@ -196,11 +196,7 @@ impl Run {
 
     /// The entry to be stored for a step that has ended, with a result or with a failure. The step counts as open until the entry
     /// is [set](Self::set).
-    pub(in crate::tasks) fn step_ended(
-        &self,
-        key: &str,
-        result: Option<Box<RawValue>>,
-    ) -> Option<Entry> {
+    pub(crate) fn step_ended(&self, key: &str, result: Option<Box<RawValue>>) -> Option<Entry> {
         let mut places = self.0.iter();
         let place = places.rfind(|it| it.is_open && it.entry.is_step() && it.entry.key == key)?;
         let mut entry = place.entry.clone();
@@ -212,7 +208,7 @@ impl Run {
     ///
     /// # Errors
     /// If an earlier run did not reach the question at this position.
-    pub(in crate::tasks) fn question(&mut self, key: &str, digest: &str) -> Result<Question> {
+    pub(crate) fn question(&mut self, key: &str, digest: &str) -> Result<Question> {
         let place = self.reach(key, Some(digest))?;
         let (answer, wire) = match &place.entry.state {
             State::Answered(_, answer) => (Some(answer.clone()), None),
@@ -228,7 +224,7 @@ impl Run {
     }
 
     /// Sets the state of a question or a step.
-    pub(in crate::tasks) fn set(&mut self, entry: &Entry, is_open: bool) {
+    pub(crate) fn set(&mut self, entry: &Entry, is_open: bool) {
         let place = self.0.get_mut(entry.number);
         if let Some(place) = place {
             place.entry = entry.clone();
@@ -237,7 +233,7 @@ impl Run {
     }
 
     /// Whether a step is running that must not be interrupted.
-    pub(in crate::tasks) fn is_in_step(&self) -> bool {
+    pub(crate) fn is_in_step(&self) -> bool {
         self.0.iter().any(|it| {
             let must_end =
                 matches!(it.entry.state, State::Begun { is_idempotent } if !is_idempotent);
@@ -246,7 +242,7 @@ impl Run {
     }
 
     /// Adds the questions and steps from the time in which the task was created. Returns the entries to be stored.
-    pub(in crate::tasks) fn absorb(&mut self, known: Vec<RecordedAnswer>) -> Vec<Entry> {
+    pub(crate) fn absorb(&mut self, known: Vec<RecordedAnswer>) -> Vec<Entry> {
         let mut late = Vec::new();
         for entry in Journal::of(known).0 {
             let is_known = self.0.iter().any(|it| {
@@ -280,7 +276,7 @@ impl Run {
 
     /// # Errors
     /// If this run ended without a question or a step of an earlier run.
-    pub(in crate::tasks) fn check_whole(&self) -> Result<()> {
+    pub(crate) fn check_whole(&self) -> Result<()> {
         let is_missed = |it: &&ReplayedEntry| {
             let may_be_missed = matches!(
                 it.entry.state,

@@ -5,7 +5,7 @@ mod journal;
 mod orphans;
 mod replay;
 
-pub(super) use journal::{Entry, Question, Run, Step};
-pub(super) use orphans::look_for_orphans;
-pub(super) use replay::MAX_BYTES;
+pub(crate) use journal::{Entry, Question, Run, Step};
+pub(crate) use orphans::look_for_orphans;
+pub(crate) use replay::MAX_BYTES;
 pub use replay::TaskReplay;

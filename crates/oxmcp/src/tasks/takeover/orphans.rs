@@ -33,7 +33,7 @@ impl Tasks {
     ///
     /// # Errors
     /// If the server does not have the extension.
-    pub(in crate::tasks) fn of(cx: &RequestContext) -> Result<Arc<Self>> {
+    pub(crate) fn of(cx: &RequestContext) -> Result<Arc<Self>> {
         let missing = || {
             Error::misuse(format!(
                 "the server does not have the extension {ID}; add it with `Server::extension`"
@@ -57,7 +57,7 @@ impl Tasks {
 
 /// Begins the search for orphans when a server begins to serve, if its store may contain some, without waiting for a request
 /// about a task.
-pub(in crate::tasks) fn look_for_orphans(server: &Server) {
+pub(crate) fn look_for_orphans(server: &Server) {
     let tasks: Option<Arc<Tasks>> = server.extension_state(ID);
     if let Some(tasks) = tasks.filter(|it| it.may_have_orphans()) {
         begin(&tasks, server);

@@ -12,7 +12,7 @@ use crate::{
 /// all.
 const MAX_TAKEOVERS: u32 = 3;
 /// The maximum number of bytes that are stored for the replay of one task. A task with more data is not run again.
-pub(in crate::tasks) const MAX_BYTES: usize = 256 << 10;
+pub(crate) const MAX_BYTES: usize = 256 << 10;
 
 /// The data that a task needs to continue in another process: the call that became the task, and the questions and steps of its
 /// handler.
@@ -29,7 +29,7 @@ pub struct TaskReplay {
 }
 
 impl TaskReplay {
-    pub(in crate::tasks) fn new(call: StoredCall, known: Vec<RecordedAnswer>) -> Self {
+    pub(crate) fn new(call: StoredCall, known: Vec<RecordedAnswer>) -> Self {
         Self {
             call,
             journal: Journal::of(known),
@@ -38,31 +38,31 @@ impl TaskReplay {
         }
     }
 
-    pub(in crate::tasks) fn call(&self) -> &StoredCall {
+    pub(crate) fn call(&self) -> &StoredCall {
         &self.call
     }
 
     /// The approximate size, in bytes.
-    pub(in crate::tasks) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.call.bytes() + self.journal.bytes()
     }
 
-    pub(in crate::tasks) fn note(&mut self, entry: Entry) {
+    pub(crate) fn note(&mut self, entry: Entry) {
         self.journal.note(entry);
     }
 
     /// The run that creates the journal.
-    pub(in crate::tasks) fn first_run(&self) -> Run {
+    pub(crate) fn first_run(&self) -> Run {
         Run::first(&self.journal)
     }
 
     /// A later run of the handler.
-    pub(in crate::tasks) fn next_run(&self) -> Run {
+    pub(crate) fn next_run(&self) -> Run {
         Run::again(&self.journal)
     }
 
     /// Marks the task as handed over by its process.
-    pub(in crate::tasks) fn hand_over(&mut self) {
+    pub(crate) fn hand_over(&mut self) {
         self.is_handed_over = true;
     }
 
@@ -70,7 +70,7 @@ impl TaskReplay {
     ///
     /// # Errors
     /// If the task cannot continue.
-    pub(in crate::tasks) fn take_over(&mut self) -> Result<()> {
+    pub(crate) fn take_over(&mut self) -> Result<()> {
         self.journal.check()?;
         if self.is_handed_over {
             self.is_handed_over = false;

@@ -21,7 +21,7 @@ const NOISE_BYTES: usize = 200;
 
 /// The bounded record of a process's output other than messages.
 #[derive(Debug)]
-pub(super) struct Diagnostics {
+pub(crate) struct Diagnostics {
     name: String,
     started: Instant,
     spoke: AtomicBool,
@@ -40,7 +40,7 @@ struct Seen {
 }
 
 impl Diagnostics {
-    pub(super) fn new(name: String) -> Self {
+    pub(crate) fn new(name: String) -> Self {
         Self {
             name,
             started: Instant::now(),
@@ -51,28 +51,28 @@ impl Diagnostics {
     }
 
     /// Records that the server sent a message.
-    pub(super) fn saw_message(&self) {
+    pub(crate) fn saw_message(&self) {
         if !self.has_spoken() {
             self.spoke.store(true, Ordering::Relaxed);
             self.seen.lock().last_activity = Some(Instant::now());
         }
     }
 
-    pub(super) fn has_spoken(&self) -> bool {
+    pub(crate) fn has_spoken(&self) -> bool {
         self.spoke.load(Ordering::Relaxed)
     }
 
     /// Records that the server ended, and that some of its input is still in the pipe.
-    pub(super) fn note_unread(&self) {
+    pub(crate) fn note_unread(&self) {
         self.left_unread.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn left_unread(&self) -> bool {
+    pub(crate) fn left_unread(&self) -> bool {
         self.left_unread.load(Ordering::Relaxed)
     }
 
     /// Records a line of standard output that is not a message.
-    pub(super) fn saw_noise(&self, line: &[u8]) {
+    pub(crate) fn saw_noise(&self, line: &[u8]) {
         if self.seen.lock().stray_line.is_some() {
             return;
         }
@@ -86,12 +86,12 @@ impl Diagnostics {
     }
 
     /// The time at which the server was started, sent its first message, or last wrote a line to standard error.
-    pub(super) fn last_activity(&self) -> Instant {
+    pub(crate) fn last_activity(&self) -> Instant {
         self.seen.lock().last_activity.unwrap_or(self.started)
     }
 
     /// Records a line that the server wrote to standard error.
-    pub(super) fn saw_stderr(&self, line: &str) {
+    pub(crate) fn saw_stderr(&self, line: &str) {
         let line = cut(line, LINE_BYTES);
         let mut seen = self.seen.lock();
         seen.last_activity = Some(Instant::now());
@@ -106,7 +106,7 @@ impl Diagnostics {
     }
 
     /// A report of what happened to the server, for people to read.
-    pub(super) fn report(&self, what: &str) -> String {
+    pub(crate) fn report(&self, what: &str) -> String {
         let seconds = self.started.elapsed().as_secs_f64();
         let mut text = format!("the server {what} after {seconds:.1} s");
         if !self.has_spoken() {
@@ -144,7 +144,7 @@ fn cut(text: &str, bytes: usize) -> String {
 }
 
 /// The end of a process in words: "exited with status 1", "was killed by SIGKILL".
-pub(super) fn ending(status: ExitStatus) -> String {
+pub(crate) fn ending(status: ExitStatus) -> String {
     if let Some(name) = signal_name(status) {
         return format!("was killed by {name}");
     }

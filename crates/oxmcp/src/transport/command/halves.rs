@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Starts a process. Returns the two halves of the connection to it.
-pub(super) fn connect(launcher: Launcher) -> Result<(CommandReader, CommandWriter)> {
+pub(crate) fn connect(launcher: Launcher) -> Result<(CommandReader, CommandWriter)> {
     let Launched {
         output,
         input,
@@ -81,7 +81,7 @@ impl CommandReader {
     }
 
     /// The diagnostics of the process.
-    pub(super) fn diagnostics(&self) -> Arc<Diagnostics> {
+    pub(crate) fn diagnostics(&self) -> Arc<Diagnostics> {
         Arc::clone(&self.process.diagnostics)
     }
 }

@@ -24,19 +24,19 @@ const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 
 /// A command, and the settings of the process that it starts.
 #[derive(Debug)]
-pub(super) struct Launcher {
-    pub(super) command: Arc<Mutex<process::Command>>,
-    pub(super) stderr: Stderr,
-    pub(super) timeouts: ExitTimeouts,
-    pub(super) max_message_bytes: usize,
+pub(crate) struct Launcher {
+    pub(crate) command: Arc<Mutex<process::Command>>,
+    pub(crate) stderr: Stderr,
+    pub(crate) timeouts: ExitTimeouts,
+    pub(crate) max_message_bytes: usize,
 }
 
 /// A process that has just been started, and its two pipes.
 #[derive(Debug)]
-pub(super) struct Launched {
-    pub(super) output: LineReader<ChildStdout>,
-    pub(super) input: LineWriter<ChildStdin>,
-    pub(super) process: Arc<Process>,
+pub(crate) struct Launched {
+    pub(crate) output: LineReader<ChildStdout>,
+    pub(crate) input: LineWriter<ChildStdin>,
+    pub(crate) process: Arc<Process>,
 }
 
 impl Launcher {
@@ -44,7 +44,7 @@ impl Launcher {
     ///
     /// # Errors
     /// If the process cannot be started. The error explains why.
-    pub(super) fn launch(&self) -> Result<Launched> {
+    pub(crate) fn launch(&self) -> Result<Launched> {
         let mut command = self.command.lock();
         command
             .stdin(Stdio::piped())

@@ -31,8 +31,8 @@ const STDERR_AFTER_EXIT: Duration = Duration::from_millis(300);
 
 /// The part of a process that both halves share. Dropping the last of them ends the process.
 #[derive(Debug)]
-pub(super) struct Process {
-    pub(super) diagnostics: Arc<Diagnostics>,
+pub(crate) struct Process {
+    pub(crate) diagnostics: Arc<Diagnostics>,
     state: watch::Receiver<ProcessState>,
     /// Closed at the end of standard error, when the sender is dropped.
     stderr: watch::Receiver<()>,
@@ -44,7 +44,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts the tasks that a process needs.
-    pub(super) fn supervise(
+    pub(crate) fn supervise(
         child: Child,
         stderr: Option<ChildStderr>,
         name: String,
@@ -73,7 +73,7 @@ impl Process {
     ///
     /// # Cancel safety
     /// Cancel safe; the time that has been waited counts.
-    pub(super) async fn end_of_output(&self) -> Result<()> {
+    pub(crate) async fn end_of_output(&self) -> Result<()> {
         if self.closing.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -88,12 +88,12 @@ impl Process {
     }
 
     /// The error of a write that failed because the server has ended.
-    pub(super) async fn end_of_input(&self) -> Option<Error> {
+    pub(crate) async fn end_of_input(&self) -> Option<Error> {
         self.exit().await.map(|state| self.exit_error(state))
     }
 
     /// Ends the process, whose input must be closed already, and waits until it has exited.
-    pub(super) async fn close(&self) -> Result<()> {
+    pub(crate) async fn close(&self) -> Result<()> {
         self.closing.store(true, Ordering::Release);
         let close = self.close.lock().take();
         if let Some(close) = close {
@@ -111,7 +111,7 @@ impl Process {
         Ok(())
     }
 
-    pub(super) fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
 

@@ -4,27 +4,27 @@ use tokio::process::Child;
 
 /// The group, which is killed with SIGKILL on drop, unless it was [let go](Self::let_go).
 #[derive(Debug)]
-pub(super) struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
+pub(crate) struct ProcessGroup(#[cfg(unix)] Option<rustix::process::Pid>);
 
 #[cfg(unix)]
 impl ProcessGroup {
     /// The group that `child` leads.
-    pub(super) fn led_by(child: &Child) -> Self {
+    pub(crate) fn led_by(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self(id.and_then(rustix::process::Pid::from_raw))
     }
 
-    pub(super) fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         self.signal(rustix::process::Signal::TERM);
     }
 
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);
     }
 
     /// Whether no process of the group is running anymore. Call it only after the leader was reaped: it also reaps the other
     /// processes if they have become children of this process, as under the init process of a container.
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         use rustix::process::{WaitOptions, test_kill_process_group, waitpgid};
 
         let Some(group) = self.0 else { return true };
@@ -33,7 +33,7 @@ impl ProcessGroup {
     }
 
     /// Lets go of a group that is gone: its number may soon belong to another group, which must not be signaled.
-    pub(super) fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         self.0 = None;
     }
 
@@ -72,17 +72,17 @@ fn only_zombies(_: i32) -> bool {
 /// Without process groups, only the process itself is ended, through its handle.
 #[cfg(not(unix))]
 impl ProcessGroup {
-    pub(super) fn led_by(_: &Child) -> Self {
+    pub(crate) fn led_by(_: &Child) -> Self {
         Self()
     }
 
-    pub(super) fn kill(&self) {}
+    pub(crate) fn kill(&self) {}
 
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         true
     }
 
-    pub(super) fn let_go(&mut self) {}
+    pub(crate) fn let_go(&mut self) {}
 }
 
 impl Drop for ProcessGroup {

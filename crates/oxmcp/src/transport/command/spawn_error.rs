@@ -16,7 +16,7 @@ const SHOWN: usize = 200;
 const SHOWN_DIRECTORIES: usize = 12;
 
 /// The command line, for people to read.
-pub(super) fn display(command: &Command) -> String {
+pub(crate) fn display(command: &Command) -> String {
     let mut text = word(&command.get_program().to_string_lossy());
     for arg in command.get_args() {
         text.push(' ');
@@ -35,7 +35,7 @@ fn word(word: &str) -> String {
 }
 
 /// The error of a command that could not be started.
-pub(super) fn spawn_error(command: &Command, error: &io::Error) -> Error {
+pub(crate) fn spawn_error(command: &Command, error: &io::Error) -> Error {
     let why = match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(command),
         ErrorKind::PermissionDenied => Some(format!(

@@ -63,7 +63,7 @@ impl Stderr {
         Self(Policy::Null)
     }
 
-    pub(super) fn stdio(&self) -> Stdio {
+    pub(crate) fn stdio(&self) -> Stdio {
         match self.0 {
             Policy::Log | Policy::Lines(_) => Stdio::piped(),
             Policy::Inherit => Stdio::inherit(),
@@ -82,7 +82,7 @@ impl Stderr {
     }
 
     /// Reads to the end, so that the server never waits for its log; dropping `_open` signals the end.
-    pub(super) async fn drain(
+    pub(crate) async fn drain(
         self,
         stderr: ChildStderr,
         server: String,

@@ -17,11 +17,11 @@ const GROUP_POLL: Duration = Duration::from_millis(10);
 
 /// The time that the supervisor waits at each step of ending a process.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ExitTimeouts {
+pub(crate) struct ExitTimeouts {
     /// From the end of its input to SIGTERM.
-    pub(super) exit: Duration,
+    pub(crate) exit: Duration,
     /// From SIGTERM to SIGKILL.
-    pub(super) kill: Duration,
+    pub(crate) kill: Duration,
 }
 
 impl Default for ExitTimeouts {
@@ -35,16 +35,16 @@ impl Default for ExitTimeouts {
 
 /// The state of a process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ProcessState {
+pub(crate) struct ProcessState {
     /// The exit status, once the process has ended.
-    pub(super) status: Option<ExitStatus>,
+    pub(crate) status: Option<ExitStatus>,
     /// Whether the process had to be killed.
-    pub(super) forced: bool,
+    pub(crate) forced: bool,
     /// Whether the process and all processes that it had started are gone.
-    pub(super) over: bool,
+    pub(crate) over: bool,
 }
 
-pub(super) struct Supervisor {
+pub(crate) struct Supervisor {
     /// The process; it is taken only when the supervisor is dropped.
     child: Option<Child>,
     group: ProcessGroup,
@@ -55,7 +55,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(super) fn new(
+    pub(crate) fn new(
         child: Child,
         closed: oneshot::Receiver<()>,
         state: watch::Sender<ProcessState>,
@@ -72,7 +72,7 @@ impl Supervisor {
     }
 
     /// Waits for the process to exit, or ends it. Dropping the future kills the group.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let closed = tokio::select! {
             biased;
             () = ended(&mut self.child, &self.state) => None,

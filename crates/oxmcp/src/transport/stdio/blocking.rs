@@ -34,13 +34,13 @@ const WRITE_CHUNK: usize = 4 << 10;
 ///
 /// The thread does not belong to the runtime, which waits for its threads when it ends: this thread may wait forever for a key
 /// on a terminal.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     chunks: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
 }
 
 impl Reader {
-    pub(super) fn start(input: impl Read + Send + 'static) -> Result<Self> {
+    pub(crate) fn start(input: impl Read + Send + 'static) -> Result<Self> {
         let (sender, chunks) = mpsc::channel(1);
         thread::Builder::new()
             .name("oxmcp-stdin".into())
@@ -91,24 +91,24 @@ impl AsyncRead for Reader {
 }
 
 /// Writes on the runtime's blocking threads, for which the runtime waits when it ends, so that no written data is lost.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     output: Option<Arc<Mutex<dyn Write + Send>>>,
     written: Arc<AtomicU64>,
 }
 
 impl Writer {
-    pub(super) fn new(output: impl Write + Send + 'static) -> Self {
+    pub(crate) fn new(output: impl Write + Send + 'static) -> Self {
         Self {
             output: Some(Arc::new(Mutex::new(output))),
             written: Arc::default(),
         }
     }
 
-    pub(super) fn bytes_written(&self) -> Arc<AtomicU64> {
+    pub(crate) fn bytes_written(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.written)
     }
 
-    pub(super) async fn write(&self, messages: Messages<'_>) -> Result<()> {
+    pub(crate) async fn write(&self, messages: Messages<'_>) -> Result<()> {
         let Some(output) = self.output.clone() else {
             return Err(Error::closed("the connection was closed on this side"));
         };
@@ -126,7 +126,7 @@ impl Writer {
     }
 
     /// Drops the stream; every write has flushed it.
-    pub(super) fn close(&mut self) -> Result<()> {
+    pub(crate) fn close(&mut self) -> Result<()> {
         self.output = None;
         Ok(())
     }

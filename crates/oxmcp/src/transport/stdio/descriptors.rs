@@ -21,14 +21,14 @@ use crate::error::{Error, Result};
 const FIRST_PRIVATE: i32 = 3;
 
 /// Standard input, by how it can be read.
-pub(super) enum Input {
+pub(crate) enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),
     File(File),
 }
 
 /// Standard output, by how it can be written.
-pub(super) enum Output {
+pub(crate) enum Output {
     Pipe(pipe::Sender),
     Socket(UnixStream),
     File(File),
@@ -37,7 +37,7 @@ pub(super) enum Output {
 /// Moves standard input and output to private descriptors, and leaves `/dev/null` and standard error in their places.
 ///
 /// Text in the buffer of `println!` goes to standard error, too: it is not part of any message.
-pub(super) fn take() -> Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn take() -> Result<(OwnedFd, OwnedFd)> {
     move_away().map_err(|error| {
         let error = io::Error::from(error);
         let message = format!("cannot take over standard input and output: {error}");
@@ -61,7 +61,7 @@ fn private(descriptor: impl AsFd, nothing: &OwnedFd) -> rustix::io::Result<Owned
 }
 
 impl Input {
-    pub(super) fn new(descriptor: OwnedFd) -> Result<Self> {
+    pub(crate) fn new(descriptor: OwnedFd) -> Result<Self> {
         match kind(&descriptor)? {
             FileType::Fifo => Ok(reopen(&descriptor, OFlags::RDONLY)
                 .and_then(pipe::Receiver::from_owned_fd)
@@ -73,7 +73,7 @@ impl Input {
 }
 
 impl Output {
-    pub(super) fn new(descriptor: OwnedFd) -> Result<Self> {
+    pub(crate) fn new(descriptor: OwnedFd) -> Result<Self> {
         match kind(&descriptor)? {
             FileType::Fifo => Ok(reopen(&descriptor, OFlags::WRONLY)
                 .and_then(pipe::Sender::from_owned_fd)

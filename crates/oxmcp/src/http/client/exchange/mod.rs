@@ -1,11 +1,11 @@
 //! The exchanges with a server: each is the POST of a message and its response.
 
-pub(super) mod event_stream;
-pub(super) mod executor;
-pub(super) mod message;
-pub(super) mod post;
-pub(super) mod requests;
-pub(super) mod response;
-pub(super) mod session;
-pub(super) mod shared;
-pub(super) mod sink;
+pub(crate) mod event_stream;
+pub(crate) mod executor;
+pub(crate) mod message;
+pub(crate) mod post;
+pub(crate) mod requests;
+pub(crate) mod response;
+pub(crate) mod session;
+pub(crate) mod shared;
+pub(crate) mod sink;

@@ -47,7 +47,7 @@ pub(crate) struct Exchanges {
     /// Held while a lost session is replaced.
     pub(crate) recovering: tokio::sync::Mutex<()>,
     pub(crate) doubts: Doubts,
-    pub(in crate::http::client) state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
 }
 
 /// The mutable state of the exchanges.

@@ -293,7 +293,7 @@ impl Login {
 
     /// Removes a client that its authorization server no longer knows, for the user and for all users. The caller must not hold
     /// a lock of the store.
-    pub(super) async fn forget_registered(
+    pub(crate) async fn forget_registered(
         &self,
         key: &CredentialKey,
         client: &Client,

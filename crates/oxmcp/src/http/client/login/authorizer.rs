@@ -121,7 +121,7 @@ pub struct RefusedRequest<'a> {
 
 impl RefusedRequest<'_> {
     /// The header `Authorization` that was sent.
-    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorized_by.get(AUTHORIZATION)
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The prompt of a login whose answer arrives at a listener.
-pub(super) trait Prompt: Send + Sync {
+pub(crate) trait Prompt: Send + Sync {
     /// Fails if no person can be asked.
     fn check(&self) -> Result<()>;
 
@@ -31,7 +31,7 @@ pub(super) trait Prompt: Send + Sync {
 }
 
 /// The prompt by an opener of the program.
-pub(super) struct Opener<F>(pub(super) F);
+pub(crate) struct Opener<F>(pub(crate) F);
 
 impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> {
     fn check(&self) -> Result<()> {
@@ -49,7 +49,7 @@ impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> 
 
 /// The ways in which a person can be reached.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reach {
+pub(crate) struct Reach {
     /// A browser can be opened.
     opens: bool,
     /// Standard error is a terminal, which shows the URL.
@@ -59,7 +59,7 @@ pub(super) struct Reach {
 }
 
 /// A machine with a browser and a terminal, which tests replace.
-pub(super) trait Machine: Send + Sync + 'static {
+pub(crate) trait Machine: Send + Sync + 'static {
     fn reach(&self) -> Reach;
     /// Opens a page in a browser.
     fn open(&self, url: String) -> BoxFuture<io::Result<()>>;
@@ -70,10 +70,10 @@ pub(super) trait Machine: Send + Sync + 'static {
 }
 
 /// The prompt by the browser and the terminal of a machine.
-pub(super) struct Browser<M>(Arc<M>);
+pub(crate) struct Browser<M>(Arc<M>);
 
 impl<M: Machine> Browser<M> {
-    pub(super) fn new(machine: M) -> Self {
+    pub(crate) fn new(machine: M) -> Self {
         Self(Arc::new(machine))
     }
 }
@@ -158,7 +158,7 @@ fn has_state(answer: &str, state: &Secret) -> bool {
 }
 
 /// The machine that the program runs on.
-pub(super) struct ThisMachine;
+pub(crate) struct ThisMachine;
 
 impl Machine for ThisMachine {
     fn reach(&self) -> Reach {

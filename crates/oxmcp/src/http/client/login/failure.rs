@@ -7,12 +7,12 @@ use oxmcp_auth::{AuthError, AuthErrorKind, client::Client};
 use crate::{error::Error, http::client::login::settings::Login};
 
 /// The OAuth error code with which a login failed.
-pub(super) fn oauth_error(error: &Error) -> Option<&str> {
+pub(crate) fn oauth_error(error: &Error) -> Option<&str> {
     auth_error(error)?.oauth_error()
 }
 
 /// Whether an authorization server has refused a request, or sent an invalid response to it: the same request would fail again.
-pub(super) fn is_refused(error: &Error) -> bool {
+pub(crate) fn is_refused(error: &Error) -> bool {
     auth_error(error)
         .is_some_and(|it| matches!(it.kind(), AuthErrorKind::Refused | AuthErrorKind::Malformed))
 }
@@ -29,7 +29,7 @@ fn auth_error(error: &Error) -> Option<&AuthError> {
 }
 
 /// Whether an authorization server does not know the client, or no longer knows it.
-pub(super) fn is_unknown_client(error: &Error) -> bool {
+pub(crate) fn is_unknown_client(error: &Error) -> bool {
     matches!(
         oauth_error(error),
         Some("invalid_client" | "unauthorized_client")
@@ -38,13 +38,13 @@ pub(super) fn is_unknown_client(error: &Error) -> bool {
 
 /// Whether a new registration may succeed after a client that was registered before has failed: the client is no longer known,
 /// or was registered for fewer scopes.
-pub(super) fn wants_another_client(error: &Error) -> bool {
+pub(crate) fn wants_another_client(error: &Error) -> bool {
     is_unknown_client(error) || oauth_error(error) == Some("invalid_scope")
 }
 
 /// The failure of a client. If the user has configured the client, the error tells what to do if the authorization server does
 /// not know it, or does not give it these scopes.
-pub(super) fn explain(login: &Login, error: Error, client: &Client) -> Error {
+pub(crate) fn explain(login: &Login, error: Error, client: &Client) -> Error {
     if !login.is_configured(client) {
         return error;
     }
@@ -70,20 +70,20 @@ pub(super) fn explain(login: &Login, error: Error, client: &Client) -> Error {
 }
 
 /// The error of a login that no request waits for.
-pub(super) fn given_up() -> Error {
+pub(crate) fn given_up() -> Error {
     let text = "the login was cancelled: no request is waiting for it";
     Error::failed_login(text.to_owned(), Error::cancelled(text))
 }
 
 /// Whether a login was cancelled, which does not concern later requests.
-pub(super) fn is_given_up(error: &Error) -> bool {
+pub(crate) fn is_given_up(error: &Error) -> bool {
     let source = error.source();
     let source = source.and_then(|it| it.downcast_ref::<Error>());
     error.is_authorization() && source.is_some_and(Error::is_cancelled)
 }
 
 /// The error of a login that took too long.
-pub(super) fn nobody_came(within: std::time::Duration) -> Error {
+pub(crate) fn nobody_came(within: std::time::Duration) -> Error {
     AuthError::interaction_required(format!(
         "login timed out after {within:?}; if the login page did not know the client, call `Login::logout` to register another"
     ))

@@ -41,7 +41,7 @@ const MAX_REDIRECTS: usize = 3;
 const MAX_WARNINGS: usize = 100;
 
 /// The sender of a login's requests to other servers.
-pub(super) struct Fetch {
+pub(crate) struct Fetch {
     /// The user's client, which adds its own headers.
     own: Option<Arc<dyn DynHttpClient>>,
     /// The client for URLs that a server has named, which connects only to checked addresses.
@@ -53,12 +53,12 @@ pub(super) struct Fetch {
     /// The documents and members of which warnings were logged.
     warned: Mutex<HashSet<(String, String)>>,
     /// The handle to the tolerance of the client that connects. A login before that tolerates all.
-    pub(super) mirror: Mirror,
+    pub(crate) mirror: Mirror,
 }
 
 impl Fetch {
     /// Creates a sender that uses the user's client, or else one that connects only to checked addresses.
-    pub(super) fn new(
+    pub(crate) fn new(
         server: &Url,
         trusted_hosts: &[String],
         own: Option<Arc<dyn DynHttpClient>>,
@@ -76,12 +76,12 @@ impl Fetch {
     }
 
     /// Runs a conversation to its result, at URLs that a server has named.
-    pub(super) async fn converse<C: Conversation>(&self, conversation: C) -> Result<C::Output> {
+    pub(crate) async fn converse<C: Conversation>(&self, conversation: C) -> Result<C::Output> {
         self.run(conversation, true).await
     }
 
     /// Runs a conversation to its result, at URLs that the user has configured: these may lead to any address.
-    pub(super) async fn converse_as_configured<C: Conversation>(
+    pub(crate) async fn converse_as_configured<C: Conversation>(
         &self,
         conversation: C,
     ) -> Result<C::Output> {
@@ -200,6 +200,6 @@ impl Fetch {
 }
 
 /// The time of the system clock.
-pub(super) fn now() -> UnixTime {
+pub(crate) fn now() -> UnixTime {
     UnixTime::from(SystemTime::now())
 }

@@ -36,28 +36,28 @@ use crate::{
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The inputs of a login, and its state.
-pub(super) struct Flow<'a> {
-    pub(super) login: &'a Login,
-    pub(super) fetch: &'a Fetch,
+pub(crate) struct Flow<'a> {
+    pub(crate) login: &'a Login,
+    pub(crate) fetch: &'a Fetch,
     /// The URL of the MCP server.
-    pub(super) server: &'a str,
-    pub(super) challenge: Option<&'a Challenge>,
+    pub(crate) server: &'a str,
+    pub(crate) challenge: Option<&'a Challenge>,
     /// The refusal to refresh the tokens, if a login is needed because of it.
-    pub(super) refused: Option<&'a Error>,
+    pub(crate) refused: Option<&'a Error>,
     /// The login before, whose client and scopes are reused at the same authorization server.
-    pub(super) before: Option<&'a Credentials>,
-    pub(super) proof_key: &'a Arc<ProofKey>,
-    pub(super) waits: &'a UserWaits,
-    pub(super) waiters: &'a Waiters,
+    pub(crate) before: Option<&'a Credentials>,
+    pub(crate) proof_key: &'a Arc<ProofKey>,
+    pub(crate) waits: &'a UserWaits,
+    pub(crate) waiters: &'a Waiters,
     /// Whether the client in use was registered by an earlier login.
-    pub(super) is_remembered: AtomicBool,
+    pub(crate) is_remembered: AtomicBool,
     /// The client that was registered, which is kept even if no person logs in.
-    pub(super) registered: OnceLock<Credentials>,
+    pub(crate) registered: OnceLock<Credentials>,
 }
 
 impl Flow<'_> {
     /// Logs in.
-    pub(super) async fn run(&self) -> Result<Credentials> {
+    pub(crate) async fn run(&self) -> Result<Credentials> {
         if let Some(what_to_do) = self.login.grant.cannot_ask() {
             let message = format!(
                 "{:?} requires a login, and no user can be asked here{}; {what_to_do}",
@@ -182,7 +182,7 @@ impl Flow<'_> {
     }
 
     /// Whether the MCP server names another token endpoint than that of the login before.
-    pub(super) async fn has_moved(&self) -> bool {
+    pub(crate) async fn has_moved(&self) -> bool {
         let Ok(discovered) = self.discover().await else {
             return false;
         };
@@ -192,7 +192,7 @@ impl Flow<'_> {
         })
     }
 
-    pub(super) async fn discover(&self) -> Result<Discovered> {
+    pub(crate) async fn discover(&self) -> Result<Discovered> {
         let mut options = self.login.discovery.clone();
         let clients = self.login.clients.iter().filter_map(Client::issuer);
         let before = self.before.map(|it| it.server.issuer.as_str());
@@ -204,7 +204,7 @@ impl Flow<'_> {
 
     /// The login before, if it was at the same authorization server. At default endpoints, which no metadata has named, no stored
     /// credentials are used.
-    pub(super) fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
+    pub(crate) fn before_there(&self, discovered: &Discovered) -> Option<&Credentials> {
         self.before
             .filter(|it| it.server.issuer == discovered.server.issuer && !discovered.is_default)
     }
@@ -226,7 +226,7 @@ impl Flow<'_> {
     }
 
     /// The client to use at the authorization server.
-    pub(super) async fn client(
+    pub(crate) async fn client(
         &self,
         discovered: &Discovered,
         redirect_uri: &str,
@@ -266,7 +266,7 @@ impl Flow<'_> {
         }
     }
 
-    pub(super) fn authorization<'a>(
+    pub(crate) fn authorization<'a>(
         &self,
         discovered: &'a Discovered,
         client: &'a Client,
@@ -281,7 +281,7 @@ impl Flow<'_> {
     }
 
     /// Whether the token is to be bound to a key: if the user wants it, or the server accepts no other.
-    pub(super) fn is_bound(&self, discovered: &Discovered) -> bool {
+    pub(crate) fn is_bound(&self, discovered: &Discovered) -> bool {
         let metadata = discovered.resource_metadata.as_ref();
         let is_required = metadata.and_then(|it| it.dpop_bound_access_tokens_required);
         let is_challenged = self.challenge.is_some_and(|it| it.is("DPoP"));
@@ -361,32 +361,32 @@ impl Flow<'_> {
 
 /// The requests that wait for a login, which asks a person only while there are some.
 #[derive(Debug)]
-pub(super) struct Waiters(watch::Sender<usize>);
+pub(crate) struct Waiters(watch::Sender<usize>);
 
 impl Waiters {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(watch::Sender::new(0))
     }
 
     /// Counts a request, until the returned guard is dropped.
-    pub(super) fn enter(&self) -> Waiter<'_> {
+    pub(crate) fn enter(&self) -> Waiter<'_> {
         self.0.send_modify(|count| *count += 1);
         Waiter(self)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self.0.borrow() == 0
     }
 
     /// Waits until no request waits.
-    pub(super) async fn gone(&self) {
+    pub(crate) async fn gone(&self) {
         // `self` holds the sender, so the channel is not closed.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }
 
 /// A guard that counts one waiting request.
-pub(super) struct Waiter<'a>(&'a Waiters);
+pub(crate) struct Waiter<'a>(&'a Waiters);
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {

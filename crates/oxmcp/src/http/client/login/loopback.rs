@@ -21,7 +21,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 32;
 
 /// A listener on 127.0.0.1.
-pub(super) struct Loopback {
+pub(crate) struct Loopback {
     listener: TcpListener,
     redirect_uri: String,
 }
@@ -31,7 +31,7 @@ impl Loopback {
     ///
     /// # Errors
     /// If the port is in use.
-    pub(super) async fn bind(port: Option<u16>) -> Result<Self> {
+    pub(crate) async fn bind(port: Option<u16>) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await;
         let listener = listener.map_err(|error| {
             let at = port.map(|port| format!(" at port {port}"));
@@ -47,7 +47,7 @@ impl Loopback {
         })
     }
 
-    pub(super) fn redirect_uri(&self) -> &str {
+    pub(crate) fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
@@ -56,7 +56,7 @@ impl Loopback {
     ///
     /// # Errors
     /// If connections can no longer be accepted.
-    pub(super) async fn answer(self, state: &str) -> Result<String> {
+    pub(crate) async fn answer(self, state: &str) -> Result<String> {
         let mut open = FuturesUnordered::new();
         loop {
             select! {

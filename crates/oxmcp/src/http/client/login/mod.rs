@@ -27,6 +27,6 @@ pub use stored::StoredLogin;
 pub use token_store::KeyringTokenStore;
 pub use token_store::{FileTokenStore, MemoryTokenStore, TokenStore, TokenStoreLock};
 
-pub(super) use authorized_client::AuthorizedClient;
-pub(super) use authorizer::DynAuthorizer;
-pub(super) use engine::LoginEngine;
+pub(crate) use authorized_client::AuthorizedClient;
+pub(crate) use authorizer::DynAuthorizer;
+pub(crate) use engine::LoginEngine;

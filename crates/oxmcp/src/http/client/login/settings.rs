@@ -23,13 +23,13 @@ use crate::{
 };
 
 /// A function that sends a user to a URL, and returns the URL that their browser was redirected to.
-pub(super) type SendPerson = Arc<dyn Fn(String) -> BoxFuture<Result<String>> + Send + Sync>;
+pub(crate) type SendPerson = Arc<dyn Fn(String) -> BoxFuture<Result<String>> + Send + Sync>;
 type GetAssertion = Arc<dyn Fn(AssertionRequest) -> BoxFuture<Result<String>> + Send + Sync>;
 type GetSubject = Arc<dyn Fn() -> BoxFuture<Result<SubjectToken>> + Send + Sync>;
 
 /// The way in which tokens are obtained.
 #[derive(Clone)]
-pub(super) enum Grant {
+pub(crate) enum Grant {
     /// The user consents in a browser; the answer arrives at this redirect URI.
     Redirect { uri: String, send: SendPerson },
     /// The user consents in a browser on this machine; the answer arrives at a listener on loopback.
@@ -57,7 +57,7 @@ pub(super) enum Grant {
 impl Grant {
     /// The advice if a user has to log in and a request cannot ask them; `None` if a request can, and if the grant asks no
     /// user.
-    pub(super) fn cannot_ask(&self) -> Option<&'static str> {
+    pub(crate) fn cannot_ask(&self) -> Option<&'static str> {
         match self {
             Self::Stored => Some(
                 "log in with a program that can open a browser and uses the same store, or give this one its own credentials",
@@ -102,19 +102,19 @@ pub struct AssertionRequest {
 #[derive(Clone)]
 #[must_use = "an endpoint logs in with it"]
 pub struct Login {
-    pub(super) grant: Grant,
-    pub(super) client_name: String,
-    pub(super) clients: Vec<Client>,
-    pub(super) document: Option<Client>,
-    pub(super) discovery: DiscoveryOptions,
-    pub(super) scopes: ScopeSelection,
-    pub(super) uses_dpop: bool,
-    pub(super) user: String,
-    pub(super) store: Arc<dyn DynTokenStore>,
-    pub(super) trusted_hosts: Vec<String>,
-    pub(super) http_client: Option<Arc<dyn DynHttpClient>>,
+    pub(crate) grant: Grant,
+    pub(crate) client_name: String,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) document: Option<Client>,
+    pub(crate) discovery: DiscoveryOptions,
+    pub(crate) scopes: ScopeSelection,
+    pub(crate) uses_dpop: bool,
+    pub(crate) user: String,
+    pub(crate) store: Arc<dyn DynTokenStore>,
+    pub(crate) trusted_hosts: Vec<String>,
+    pub(crate) http_client: Option<Arc<dyn DynHttpClient>>,
     /// The keys that seal the attempts of [`begin`](Self::begin).
-    pub(super) keys: Arc<KeyRing>,
+    pub(crate) keys: Arc<KeyRing>,
 }
 
 impl Login {
@@ -299,7 +299,7 @@ impl Login {
     }
 
     /// Refuses a client with a secret or a key whose authorization server is not configured.
-    pub(super) fn check_clients(&self) -> Result<()> {
+    pub(crate) fn check_clients(&self) -> Result<()> {
         let is_homeless = |it: &&Client| it.is_confidential() && it.issuer().is_none();
         let mut clients = self.clients.iter().chain(&self.document);
         let homeless = clients.find(is_homeless);
@@ -314,7 +314,7 @@ impl Login {
     }
 
     /// Whether a client was configured, and not registered by a login.
-    pub(super) fn is_configured(&self, client: &Client) -> bool {
+    pub(crate) fn is_configured(&self, client: &Client) -> bool {
         let mut clients = self.clients.iter().chain(&self.document);
         clients.any(|it| it.id() == client.id())
     }

@@ -120,7 +120,7 @@ impl Login {
     }
 
     /// The stored credentials for an MCP server: a login if there is one, otherwise a client that was registered.
-    pub(super) async fn find(&self, server: &str) -> Result<Option<Credentials>> {
+    pub(crate) async fn find(&self, server: &str) -> Result<Option<Credentials>> {
         let mut found = None;
         for key in self.store.keys_boxed(&self.user).await? {
             if key.resource == server {
@@ -134,7 +134,7 @@ impl Login {
     }
 
     /// The stored credentials under a key.
-    pub(super) async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
+    pub(crate) async fn stored(&self, key: &CredentialKey) -> Result<Option<Credentials>> {
         let text = self.store.load_boxed(key).await?;
         let credentials = text.and_then(|text| match Credentials::from_json(&text) {
             Ok(credentials) => Some(credentials),
@@ -154,7 +154,7 @@ impl Login {
     }
 
     /// The client with its key, which is never stored: a client that has a key is a configured one.
-    pub(super) fn with_key(&self, client: Client) -> Client {
+    pub(crate) fn with_key(&self, client: Client) -> Client {
         let mut own = self.clients.iter().chain(&self.document);
         let own = own.find(|own| own.id() == client.id());
         own.cloned().unwrap_or(client)
@@ -162,7 +162,7 @@ impl Login {
 }
 
 /// The URL of an MCP server, in the form under which credentials for it are stored.
-pub(super) fn server_url(text: &str) -> Result<Url> {
+pub(crate) fn server_url(text: &str) -> Result<Url> {
     let url = Url::parse(text).ok();
     let url = url.filter(|it| matches!(it.scheme(), "http" | "https"));
     let mut url = url.ok_or_else(|| {

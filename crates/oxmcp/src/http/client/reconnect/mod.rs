@@ -7,7 +7,7 @@
 //! (`Doubts` in `exchange/shared.rs`). Requests that HTTP/2 left unprocessed: `http/client/transport/default_client.rs`. How an
 //! error tells it: `is_unserved` in `error/http.rs`. Broken streams: `resumption.rs`.
 
-pub(super) mod redirect;
-pub(super) mod resumption;
-pub(super) mod retry;
-pub(super) mod session_recovery;
+pub(crate) mod redirect;
+pub(crate) mod resumption;
+pub(crate) mod retry;
+pub(crate) mod session_recovery;

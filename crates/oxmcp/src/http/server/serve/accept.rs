@@ -36,7 +36,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 const MIN_FLUSH: Duration = Duration::from_secs(1);
 
 /// A source of connections.
-pub(super) trait Listener: Send + 'static {
+pub(crate) trait Listener: Send + 'static {
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
     /// Accepts the next connection. Cancel safe.
@@ -130,7 +130,7 @@ where
 }
 
 /// Accepts connections until the [`ServerHandle`] is closed, and then ends them.
-pub(super) async fn run<L, S, F>(
+pub(crate) async fn run<L, S, F>(
     mut listener: L,
     service: S,
     limits: Limits,

@@ -19,13 +19,13 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The timeouts within which a client must act.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timeouts {
+pub(crate) struct Timeouts {
     /// The timeout for the head of a request.
-    pub(super) head: Duration,
+    pub(crate) head: Duration,
     /// The timeout for the next request.
-    pub(super) idle: Duration,
+    pub(crate) idle: Duration,
     /// The timeout for the client to read any of the written bytes.
-    pub(super) stall: Duration,
+    pub(crate) stall: Duration,
 }
 
 impl From<&Limits> for Timeouts {
@@ -40,7 +40,7 @@ impl From<&Limits> for Timeouts {
 
 /// The timeout that a connection has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exceeded {
+pub(crate) enum Exceeded {
     Head,
     Idle,
     Stall,
@@ -75,7 +75,7 @@ impl Since {
 
 /// The activity of one connection.
 #[derive(Clone, Debug)]
-pub(in crate::http::server) struct Activity(Arc<Mutex<State>>);
+pub(crate) struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -94,17 +94,17 @@ struct State {
 
 /// A request in flight, until this is dropped.
 #[derive(Debug)]
-pub(super) struct RequestGuard(Activity);
+pub(crate) struct RequestGuard(Activity);
 
 impl RequestGuard {
-    pub(super) fn activity(&self) -> &Activity {
+    pub(crate) fn activity(&self) -> &Activity {
         &self.0
     }
 }
 
 impl Activity {
     /// The activity of a connection that was just accepted. Its first head begins now.
-    pub(in crate::http::server) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let now = Since::now();
         Self(Arc::new(Mutex::new(State {
             is_http2: false,
@@ -117,17 +117,17 @@ impl Activity {
     }
 
     /// Records that the connection uses HTTP/2, where some bytes do not belong to any request.
-    pub(super) fn is_http2(&self) {
+    pub(crate) fn is_http2(&self) {
         self.0.lock().is_http2 = true;
     }
 
     /// Restarts the idle time.
-    pub(super) fn restart_idle(&self) {
+    pub(crate) fn restart_idle(&self) {
         self.0.lock().idle_since = Since::now();
     }
 
     /// Records that bytes were read. Over HTTP/1, between requests, they start a head.
-    pub(super) fn note_read(&self) {
+    pub(crate) fn note_read(&self) {
         let mut state = self.0.lock();
         if state.in_flight == 0 && !state.is_http2 {
             state.head_since.get_or_insert(Since::THIS_POLL);
@@ -136,7 +136,7 @@ impl Activity {
 
     /// Records an attempt to write bytes. `written` is the outcome: whether the client accepted any. Over HTTP/1, between requests,
     /// they are the rest of a response.
-    pub(super) fn note_write<T>(&self, written: &Poll<T>) {
+    pub(crate) fn note_write<T>(&self, written: &Poll<T>) {
         let mut state = self.0.lock();
         if written.is_pending() {
             state.blocked_since.get_or_insert(Since::THIS_POLL);
@@ -150,17 +150,17 @@ impl Activity {
 
     /// Records that the client does not read a response. The connection ends, even if bytes of other responses could still be
     /// written. It notices when its timer fires, within a quarter of its idle timeout.
-    pub(in crate::http::server) fn note_stall(&self) {
+    pub(crate) fn note_stall(&self) {
         self.0.lock().has_stalled = true;
     }
 
     #[cfg(test)]
-    pub(in crate::http::server) fn has_stalled(&self) -> bool {
+    pub(crate) fn has_stalled(&self) -> bool {
         self.0.lock().has_stalled
     }
 
     /// Records that the head of a request is complete.
-    pub(super) fn begin_request(&self) -> RequestGuard {
+    pub(crate) fn begin_request(&self) -> RequestGuard {
         let mut state = self.0.lock();
         state.in_flight += 1;
         state.head_since = None;
@@ -169,7 +169,7 @@ impl Activity {
 
     /// Waits until a timeout is exceeded. `timer` is set to the deadline, and moved only if the deadline is earlier or the timer
     /// has fired: most calls end before that, without touching the timer.
-    pub(super) fn poll_exceeded(
+    pub(crate) fn poll_exceeded(
         &self,
         timeouts: &Timeouts,
         mut timer: Pin<&mut Sleep>,

@@ -70,7 +70,7 @@ where
 
 /// The settings that all connections of an address share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
     timeouts: Timeouts,
@@ -79,17 +79,17 @@ pub(super) struct Shared {
 
 /// The phases of shutting down a served address.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Phases {
+pub(crate) struct Phases {
     /// Cancelled when no more connections are accepted. HTTP/2 clients are told with GOAWAY, after which nothing that they have
     /// sent is lost. HTTP/1 has no such message: a request that arrives while an idle connection closes is lost. So idle
     /// connections stay open, and the service answers with `Connection: close`.
-    pub(super) draining: CancellationToken,
+    pub(crate) draining: CancellationToken,
     /// Cancelled when connections must end after their requests in flight.
-    pub(super) closing: CancellationToken,
+    pub(crate) closing: CancellationToken,
 }
 
 impl Shared {
-    pub(super) fn new(timeouts: Timeouts, phases: Phases) -> Arc<Self> {
+    pub(crate) fn new(timeouts: Timeouts, phases: Phases) -> Arc<Self> {
         let mut http1 = http1::Builder::new();
         http1
             .max_buf_size(READ_AHEAD)
@@ -111,7 +111,7 @@ impl Shared {
 }
 
 /// Serves the requests of a connection until it ends. Thousands of idle connections may each keep this future in memory.
-pub(super) async fn serve_connection<I, S>(io: I, service: S, shared: Arc<Shared>)
+pub(crate) async fn serve_connection<I, S>(io: I, service: S, shared: Arc<Shared>)
 where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: HttpService,

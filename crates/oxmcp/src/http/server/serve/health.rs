@@ -53,31 +53,31 @@ pub struct HealthCheck(Option<Readiness>);
 
 /// The state and the settings that decide whether an endpoint is ready.
 #[derive(Clone)]
-pub(in crate::http::server) struct Readiness {
-    pub(in crate::http::server) state: Arc<HealthState>,
-    pub(in crate::http::server) stores: Stores,
-    pub(in crate::http::server) is_strict: bool,
+pub(crate) struct Readiness {
+    pub(crate) state: Arc<HealthState>,
+    pub(crate) stores: Stores,
+    pub(crate) is_strict: bool,
 }
 
 /// The stores of an endpoint.
 #[derive(Clone)]
-pub(in crate::http::server) struct Stores {
-    pub(in crate::http::server) sessions: Option<Arc<dyn AnySessionStore>>,
-    pub(in crate::http::server) events: Option<Arc<dyn AnyEventStore>>,
-    pub(in crate::http::server) bus: Option<Arc<dyn AnyBus>>,
-    pub(in crate::http::server) tasks: Option<ProbedTasks>,
+pub(crate) struct Stores {
+    pub(crate) sessions: Option<Arc<dyn AnySessionStore>>,
+    pub(crate) events: Option<Arc<dyn AnyEventStore>>,
+    pub(crate) bus: Option<Arc<dyn AnyBus>>,
+    pub(crate) tasks: Option<ProbedTasks>,
 }
 
 /// A task store. Only probes determine its health, because other callers wait longer for it.
 #[derive(Clone)]
-pub(in crate::http::server) struct ProbedTasks {
+pub(crate) struct ProbedTasks {
     store: Arc<dyn AnyTaskStore>,
     breaker: Arc<Breaker>,
 }
 
 /// The state that the checks of an endpoint share.
 #[derive(Debug)]
-pub(in crate::http::server) struct HealthState {
+pub(crate) struct HealthState {
     is_draining: AtomicBool,
     probed: Mutex<Option<Instant>>,
     tasks: Arc<Breaker>,
@@ -95,16 +95,13 @@ impl Default for HealthState {
 
 impl HealthState {
     /// A task store with the health that probes have found so far.
-    pub(in crate::http::server) fn probed_tasks(
-        &self,
-        store: Arc<dyn AnyTaskStore>,
-    ) -> ProbedTasks {
+    pub(crate) fn probed_tasks(&self, store: Arc<dyn AnyTaskStore>) -> ProbedTasks {
         let breaker = Arc::clone(&self.tasks);
         ProbedTasks { store, breaker }
     }
 
     /// Records that no more requests should be routed here.
-    pub(in crate::http::server) fn set_draining(&self) {
+    pub(crate) fn set_draining(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
@@ -156,15 +153,15 @@ impl Stores {
 
 impl HealthCheck {
     /// The check whether the process answers.
-    pub(in crate::http::server) fn of_liveness() -> Self {
+    pub(crate) fn of_liveness() -> Self {
         Self(None)
     }
 
-    pub(in crate::http::server) fn of_readiness(readiness: Readiness) -> Self {
+    pub(crate) fn of_readiness(readiness: Readiness) -> Self {
         Self(Some(readiness))
     }
 
-    pub(in crate::http::server) fn respond(self) -> BoxFuture<'static, Response<ResponseBody>> {
+    pub(crate) fn respond(self) -> BoxFuture<'static, Response<ResponseBody>> {
         match self.0 {
             Some(readiness) => Box::pin(readiness.respond()),
             None => Box::pin(ready(answer(StatusCode::OK, &json!({"status": "alive"})))),

@@ -10,8 +10,8 @@ mod serving;
 mod tests;
 
 pub(crate) use accept::{listen, serve};
-pub(super) use activity::Activity;
+pub(crate) use activity::Activity;
 pub use health::HealthCheck;
-pub(super) use health::{HealthState, Readiness, Stores};
-pub(super) use serving::CLOSE_GRACE;
+pub(crate) use health::{HealthState, Readiness, Stores};
+pub(crate) use serving::CLOSE_GRACE;
 pub use serving::ServerHandle;

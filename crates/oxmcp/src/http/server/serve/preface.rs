@@ -20,13 +20,13 @@ const FIRST_READ: usize = 1 << 10;
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(crate) enum Version {
     Http1,
     Http2,
 }
 
 /// The I/O of a connection whose first bytes have been read. It records reads and writes in the [`Activity`].
-pub(super) struct PrefacedIo<I> {
+pub(crate) struct PrefacedIo<I> {
     first: Vec<u8>,
     /// The number of these bytes that hyper has read.
     taken: usize,
@@ -35,7 +35,7 @@ pub(super) struct PrefacedIo<I> {
 }
 
 /// Reads until the HTTP version is known.
-pub(super) async fn read<I: AsyncRead + Unpin>(
+pub(crate) async fn read<I: AsyncRead + Unpin>(
     mut io: I,
     activity: Activity,
 ) -> io::Result<(Version, PrefacedIo<I>)> {

@@ -13,7 +13,7 @@ use crate::debug::opaque_debug;
 
 /// The time that closing may take beyond [`Limits::drain`](crate::Limits::drain): handlers are cancelled after the drain, and then
 /// have their grace period.
-pub(in crate::http::server) const CLOSE_GRACE: Duration = Duration::from_secs(2);
+pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// A handle to an address that is being served. Serving ends when the handle is closed or dropped.
 ///
@@ -27,20 +27,20 @@ pub struct ServerHandle {
 }
 
 /// The other side of a [`ServerHandle`]. Dropping it reports that serving has ended.
-pub(super) struct CloseSignal {
+pub(crate) struct CloseSignal {
     closing: CancellationToken,
     _ended_on_drop: DropGuard,
 }
 
 impl CloseSignal {
     /// Waits until the [`ServerHandle`] is closed or dropped. Cancel safe.
-    pub(super) async fn wait(&self) {
+    pub(crate) async fn wait(&self) {
         self.closing.cancelled().await;
     }
 }
 
 impl ServerHandle {
-    pub(super) fn new(address: SocketAddr) -> (Self, CloseSignal) {
+    pub(crate) fn new(address: SocketAddr) -> (Self, CloseSignal) {
         let (closing, ended) = (CancellationToken::new(), CancellationToken::new());
         let signal = CloseSignal {
             closing: closing.clone(),

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Creates a channel for up to `capacity` items.
-pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+pub(crate) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         capacity,
         state: Mutex::new(State {
@@ -43,10 +43,10 @@ pub(super) fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 /// The end where items are added. When it is dropped, the channel is closed.
-pub(super) struct Sender<T>(Arc<Shared<T>>);
+pub(crate) struct Sender<T>(Arc<Shared<T>>);
 
 /// The end where items are taken.
-pub(super) struct Receiver<T>(Arc<Shared<T>>);
+pub(crate) struct Receiver<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     capacity: usize,
@@ -78,7 +78,7 @@ struct State<T> {
 impl<T> Sender<T> {
     /// Adds an item when the channel has capacity. Returns false if the receiver was dropped. Cancel safe: if the future is dropped
     /// before that, the item is not added. Only one task at a time may wait.
-    pub(super) async fn send(&self, item: T) -> bool {
+    pub(crate) async fn send(&self, item: T) -> bool {
         let mut item = Some(item);
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
@@ -97,7 +97,7 @@ impl<T> Sender<T> {
     }
 
     /// Replaces all remaining items with this item. Returns false if the receiver was dropped.
-    pub(super) fn put(&self, item: T) -> bool {
+    pub(crate) fn put(&self, item: T) -> bool {
         let mut state = self.0.state.lock();
         if state.is_abandoned {
             return false;
@@ -109,17 +109,17 @@ impl<T> Sender<T> {
     }
 
     /// The total size of the remaining items.
-    pub(super) fn waiting(&self, size: fn(&T) -> usize) -> usize {
+    pub(crate) fn waiting(&self, size: fn(&T) -> usize) -> usize {
         self.0.state.lock().items.iter().map(size).sum()
     }
 
     /// The number of times that an item, or a part of an item, was taken.
-    pub(super) fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.0.state.lock().taken
     }
 
     /// Whether all items were taken, even if the receiver was dropped later.
-    pub(super) fn is_all_taken(&self) -> bool {
+    pub(crate) fn is_all_taken(&self) -> bool {
         let state = self.0.state.lock();
         if state.is_abandoned {
             return state.was_emptied;
@@ -129,7 +129,7 @@ impl<T> Sender<T> {
 
     /// Waits until the receiver has not taken anything for the duration `stall`. It checks only at that interval, so it may take
     /// twice as long. Cancel safe.
-    pub(super) async fn stalled(&self, stall: Duration) {
+    pub(crate) async fn stalled(&self, stall: Duration) {
         loop {
             let before = self.taken();
             sleep(stall).await;
@@ -147,7 +147,7 @@ impl<T> Sender<T> {
     }
 
     /// Waits until all items are taken, or the receiver was dropped. Cancel safe. Only one task at a time may wait.
-    pub(super) async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
             // Dropping the receiver also drops all items.
@@ -161,13 +161,13 @@ impl<T> Sender<T> {
     }
 
     /// Drops the remaining items.
-    pub(super) fn discard(self) {
+    pub(crate) fn discard(self) {
         let items = std::mem::take(&mut self.0.state.lock().items);
         drop(items);
     }
 
     /// Drops the remaining items, and ends the connection that carries them.
-    pub(super) fn give_up(self) {
+    pub(crate) fn give_up(self) {
         let activity = self.0.state.lock().activity.take();
         self.discard();
         if let Some(activity) = activity {
@@ -176,7 +176,7 @@ impl<T> Sender<T> {
     }
 
     /// Waits until the receiver was dropped. Cancel safe. Only one task at a time may wait.
-    pub(super) async fn abandoned(&self) {
+    pub(crate) async fn abandoned(&self) {
         poll_fn(|cx| {
             let mut state = self.0.state.lock();
             if state.is_abandoned {
@@ -191,7 +191,7 @@ impl<T> Sender<T> {
 
 impl<T> Receiver<T> {
     /// Takes the next item; `None` once the channel is closed and empty.
-    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.state.lock();
         let item = state.pop();
         if item.is_some() {
@@ -206,7 +206,7 @@ impl<T> Receiver<T> {
     }
 
     /// Takes the next item, if there is one.
-    pub(super) fn take(&self) -> Option<T> {
+    pub(crate) fn take(&self) -> Option<T> {
         let mut state = self.0.state.lock();
         let item = state.pop();
         wake(state, |state| &mut state.sender);
@@ -214,14 +214,14 @@ impl<T> Receiver<T> {
     }
 
     /// Like [`poll`](Self::poll), as a future. Cancel safe.
-    pub(super) async fn next(&self) -> Option<T> {
+    pub(crate) async fn next(&self) -> Option<T> {
         poll_fn(|cx| self.poll(cx)).await
     }
 }
 
 impl Receiver<Bytes> {
     /// Takes the next bytes, at most as many as fit into a frame; `None` once the channel is closed and empty.
-    pub(super) fn poll_frame(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+    pub(crate) fn poll_frame(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.0.state.lock();
         if let Some(first) = state.items.front_mut()
             && first.len() > MAX_FRAME
@@ -237,12 +237,12 @@ impl Receiver<Bytes> {
 
     /// Whether the next bytes are the rest of an item.
     #[cfg(feature = "auth")]
-    pub(super) fn is_within_item(&self) -> bool {
+    pub(crate) fn is_within_item(&self) -> bool {
         self.0.state.lock().is_split
     }
 
     /// Sets the activity of the connection that carries the items.
-    pub(super) fn carried_by(&self, activity: &Activity) {
+    pub(crate) fn carried_by(&self, activity: &Activity) {
         self.0.state.lock().activity = Some(activity.clone());
     }
 }
@@ -288,13 +288,13 @@ impl<T> Drop for Receiver<T> {
 }
 
 /// The number of bytes that a reader has not read.
-pub(super) fn unread(reader: &Sender<Bytes>) -> usize {
+pub(crate) fn unread(reader: &Sender<Bytes>) -> usize {
     reader.waiting(Bytes::len)
 }
 
 /// Closes the stream of a reader, and ends the reader's connection if it does not read the remaining bytes. When `overdue` is
 /// ready, the remaining bytes are only dropped: other streams on the same connection may belong to other sessions.
-pub(super) async fn finish(
+pub(crate) async fn finish(
     reader: Sender<Bytes>,
     stall: Duration,
     overdue: impl Future<Output = ()>,

@@ -37,24 +37,24 @@ const FLUSH: Duration = Duration::from_secs(1);
 const LITTLE: usize = 1 << 10;
 
 /// The parameters of a new stream.
-pub(super) struct StreamStart {
-    pub(super) purpose: Purpose,
+pub(crate) struct StreamStart {
+    pub(crate) purpose: Purpose,
     /// The stream that is resumed, and the index of the last of its events that the client has seen.
-    pub(super) resumed: Option<(Arc<str>, u64)>,
+    pub(crate) resumed: Option<(Arc<str>, u64)>,
     /// Messages that were already taken from the outbox.
-    pub(super) taken: Vec<u8>,
+    pub(crate) taken: Vec<u8>,
     /// The reply of the outbox with these messages.
-    pub(super) reply: Option<Reply>,
+    pub(crate) reply: Option<Reply>,
     /// Counts the stream among those of the endpoint.
-    pub(super) counted: Option<TaskTrackerToken>,
+    pub(crate) counted: Option<TaskTrackerToken>,
     /// The endpoint, if the session must be saved when the stream ends.
-    pub(super) saves: Option<StreamableHttp>,
+    pub(crate) saves: Option<StreamableHttp>,
     /// The requests that the stream answers, if other nodes may resume it.
-    pub(super) requests: Option<Record>,
+    pub(crate) requests: Option<Record>,
 }
 
 /// Starts a stream. `None` if the stream already exists and must not be replaced.
-pub(super) fn begin(
+pub(crate) fn begin(
     session: &Arc<Session>,
     connection: Arc<Connection>,
     settings: Arc<Settings>,
@@ -76,7 +76,7 @@ pub(super) fn begin(
 }
 
 /// Sends a stream that another node writes, or that has ended. `None` if it is a GET stream and the session already has one.
-pub(super) fn follow(
+pub(crate) fn follow(
     session: &Arc<Session>,
     settings: Arc<Settings>,
     start: StreamStart,
@@ -207,7 +207,7 @@ impl EventStream {
         clippy::manual_async_fn,
         reason = "an async fn would store its arguments twice"
     )]
-    pub(super) fn run(mut self, mut first: Option<Box<Reply>>) -> impl Future<Output = ()> + Send {
+    pub(crate) fn run(mut self, mut first: Option<Box<Reply>>) -> impl Future<Output = ()> + Send {
         async move {
             let mut progress = Box::pin(self.open(first.take())).await;
             while progress == Progress::Sending {

@@ -32,9 +32,7 @@ use crate::{
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(in crate::http::server) async fn get(
-    request: EndpointRequest,
-) -> Result<Response<ResponseBody>, Refused> {
+pub(crate) async fn get(request: EndpointRequest) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
     if !request.names_session || request.endpoint.settings.json_only {
         return Err(Refusal::no_stream().into());
@@ -121,9 +119,7 @@ fn count_stream(endpoint: &StreamableHttp) -> Result<TaskTrackerToken, Refused> 
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(in crate::http::server) async fn delete(
-    request: EndpointRequest,
-) -> Result<Response<ResponseBody>, Refused> {
+pub(crate) async fn delete(request: EndpointRequest) -> Result<Response<ResponseBody>, Refused> {
     request.check_sessions()?;
     if !request.names_session {
         let why = Error::invalid_request(

@@ -41,7 +41,7 @@ const SWEEPER_LINGERS: Duration = Duration::from_secs(1);
 
 /// A session that is being opened. Dropping it before it is open, as when the client disconnects, ends the session: handlers may
 /// already be running, and resources may be watched.
-pub(super) struct UnopenedSession {
+pub(crate) struct UnopenedSession {
     session: Arc<Session>,
     /// The sessions that were evicted to make space.
     evicted: Vec<Arc<Session>>,
@@ -53,7 +53,7 @@ impl UnopenedSession {
     ///
     /// # Errors
     /// The response that refuses the request, if the quota is exceeded.
-    pub(super) fn new(
+    pub(crate) fn new(
         endpoint: &StreamableHttp,
         server: Server,
         id: Arc<str>,
@@ -85,12 +85,12 @@ impl UnopenedSession {
     }
 
     /// Takes the sessions that were evicted to make space.
-    pub(super) fn take_evicted(&mut self) -> Vec<Arc<Session>> {
+    pub(crate) fn take_evicted(&mut self) -> Vec<Arc<Session>> {
         mem::take(&mut self.evicted)
     }
 
     /// Opens the session. If another request has restored the same session in the meantime, returns that one.
-    pub(super) fn open(mut self, endpoint: &StreamableHttp) -> Arc<Session> {
+    pub(crate) fn open(mut self, endpoint: &StreamableHttp) -> Arc<Session> {
         let session = Arc::clone(&self.session);
         if let Err(other) = endpoint.state.sessions.insert(&session) {
             return other;
@@ -126,20 +126,20 @@ impl Drop for UnopenedSession {
 }
 
 /// A weak reference to an endpoint.
-pub(super) struct WeakEndpoint {
+pub(crate) struct WeakEndpoint {
     settings: Arc<Settings>,
     state: Weak<State>,
 }
 
 impl WeakEndpoint {
-    pub(super) fn of(endpoint: &StreamableHttp) -> Self {
+    pub(crate) fn of(endpoint: &StreamableHttp) -> Self {
         Self {
             settings: Arc::clone(&endpoint.settings),
             state: Arc::downgrade(&endpoint.state),
         }
     }
 
-    pub(super) fn upgrade(&self) -> Option<StreamableHttp> {
+    pub(crate) fn upgrade(&self) -> Option<StreamableHttp> {
         let state = self.state.upgrade()?;
         Some(StreamableHttp {
             settings: Arc::clone(&self.settings),
@@ -215,7 +215,7 @@ fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
 }
 
 /// Ends a session that its client has deleted. If other nodes do not know it, most of the work is done immediately, without a task.
-pub(super) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
+pub(crate) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
     let ends_here = session.persistence().is_none() && session.connection().take_on_closing();
     session.begin_close();
     if ends_here {

@@ -30,10 +30,10 @@ mod stored_events;
 mod stream_writer;
 mod streams;
 
-pub(super) use get::{delete, get};
-pub(super) use nodes::{Undelivered, relay, relay_batch};
-pub(super) use post::{Posted, open, post};
-pub(super) use quota::{QuotaExceeded, QuotaPermit, SessionQuota};
-pub(super) use registry::Sessions;
-pub(super) use restore::{changes, restore};
-pub(super) use session::{Session, is_id, new_id};
+pub(crate) use get::{delete, get};
+pub(crate) use nodes::{Undelivered, relay, relay_batch};
+pub(crate) use post::{Posted, open, post};
+pub(crate) use quota::{QuotaExceeded, QuotaPermit, SessionQuota};
+pub(crate) use registry::Sessions;
+pub(crate) use restore::{changes, restore};
+pub(crate) use session::{Session, is_id, new_id};

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The record of a session in a store.
-pub(super) struct Persistence {
+pub(crate) struct Persistence {
     store: Arc<dyn AnySessionStore>,
     /// The number of changes of the session.
     changes: AtomicU64,
@@ -44,15 +44,15 @@ struct Saved {
 
 /// The settings of a session that can change.
 #[derive(Default)]
-pub(super) struct SessionSettings {
-    pub(super) initialized: bool,
-    pub(super) log_level: Option<LoggingLevel>,
-    pub(super) watched: Vec<String>,
+pub(crate) struct SessionSettings {
+    pub(crate) initialized: bool,
+    pub(crate) log_level: Option<LoggingLevel>,
+    pub(crate) watched: Vec<String>,
 }
 
 impl Persistence {
     /// The persistence of a session that was opened here or on another node.
-    pub(super) fn new(store: Arc<dyn AnySessionStore>, stored: StoredSession) -> Self {
+    pub(crate) fn new(store: Arc<dyn AnySessionStore>, stored: StoredSession) -> Self {
         Self {
             store,
             changes: AtomicU64::new(0),
@@ -68,35 +68,35 @@ impl Persistence {
     }
 
     /// Whether the session is over, here and on other nodes.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
     /// Records that the session is over, according to other nodes.
-    pub(super) fn note_over(&self) {
+    pub(crate) fn note_over(&self) {
         self.is_over.store(true, Ordering::Release);
     }
 
     /// Records that the record has had this version. If it is newer than the known one, this node does not know some changes of
     /// other nodes yet.
-    pub(super) fn note_version(&self, version: u64) {
+    pub(crate) fn note_version(&self, version: u64) {
         if self.version.load(Ordering::Acquire) < version {
             self.note_doubt();
         }
     }
 
     /// Records that other nodes may have changed or ended the session without this node knowing.
-    pub(super) fn note_doubt(&self) {
+    pub(crate) fn note_doubt(&self) {
         self.is_doubtful.store(true, Ordering::Release);
     }
 
     /// Whether other nodes may have changed or ended the session.
-    pub(super) fn is_doubtful(&self) -> bool {
+    pub(crate) fn is_doubtful(&self) -> bool {
         self.is_doubtful.load(Ordering::Acquire)
     }
 
     /// Whether the caller must touch the record now.
-    pub(super) fn is_due(&self, interval: Duration) -> bool {
+    pub(crate) fn is_due(&self, interval: Duration) -> bool {
         let now = Instant::now();
         let mut touched = self.touched.lock();
         let is_due = touched.is_none_or(|at| now.saturating_duration_since(at) >= interval);
@@ -107,7 +107,7 @@ impl Persistence {
     }
 
     /// Keeps the record for this duration from now on. Settings from other nodes are applied before the next request is served.
-    pub(super) async fn renew(&self, id: &str, lasts: Duration) {
+    pub(crate) async fn renew(&self, id: &str, lasts: Duration) {
         let was_doubtful = self.is_doubtful.swap(false, Ordering::AcqRel);
         match self.store.touch(id, lasts).await {
             Ok(Some(version)) => self.note_version(version),
@@ -121,7 +121,7 @@ impl Persistence {
 
     /// Keeps the record for this duration from now on. If other nodes have changed settings, `take_over` applies them here, and
     /// returns the resulting settings of the session.
-    pub(super) async fn touch(
+    pub(crate) async fn touch(
         &self,
         id: &str,
         lasts: Duration,
@@ -157,14 +157,14 @@ impl Persistence {
     }
 
     /// Records that the session has changed. Returns the number of the change.
-    pub(super) fn changed(&self) -> u64 {
+    pub(crate) fn changed(&self) -> u64 {
         self.changes.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// Stores the settings that `settings` returns, unless a later call has included this change. Stores nothing if it returns
     /// `None`. Returns the version of the record if a setting was stored, and false if the store failed and the rest must be stored
     /// later.
-    pub(super) async fn save(
+    pub(crate) async fn save(
         &self,
         id: &str,
         change: u64,
@@ -205,7 +205,7 @@ impl Persistence {
 
     /// Removes the record of a session that is over. Waits for a change in progress; no change follows. Returns whether other nodes
     /// must be notified.
-    pub(super) async fn remove(&self, id: &str) -> bool {
+    pub(crate) async fn remove(&self, id: &str) -> bool {
         let is_news = !self.is_over.swap(true, Ordering::AcqRel);
         drop(self.saved.lock().await);
         log(self.store.remove(id).await);
@@ -253,23 +253,23 @@ impl SessionSettings {
 }
 
 /// The time for which the record of a never used session is kept.
-pub(super) const UNUSED: Duration = Duration::from_secs(60);
+pub(crate) const UNUSED: Duration = Duration::from_secs(60);
 /// The maximum number of touches of a session's record within the idle timeout.
 const TOUCHES_PER_IDLE: u32 = 64;
 
 /// The minimum interval between touches of the record of a session in use.
-pub(super) fn touch_interval(limits: &Limits) -> Duration {
+pub(crate) fn touch_interval(limits: &Limits) -> Duration {
     limits.http.session_idle / TOUCHES_PER_IDLE
 }
 
 /// The time for which the record of an unused session is kept. It is longer than the session lasts on any node, because a node
 /// touches the record of a session in use within the idle timeout.
-pub(super) fn kept_for(limits: &Limits) -> Duration {
+pub(crate) fn kept_for(limits: &Limits) -> Duration {
     limits.http.session_idle.saturating_mul(2)
 }
 
 /// Logs the failure of a store. Clients do not see it.
-pub(super) fn log(result: Result<()>) {
+pub(crate) fn log(result: Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, "store failed");
     }

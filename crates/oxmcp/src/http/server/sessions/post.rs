@@ -37,14 +37,14 @@ use crate::{
 
 /// A message or a batch that was posted in a session.
 #[derive(Clone, Copy)]
-pub(in crate::http::server) struct Posted<'a> {
+pub(crate) struct Posted<'a> {
     /// The ID of the request, which a refusal repeats.
-    pub(in crate::http::server) id: Option<&'a RequestId>,
+    pub(crate) id: Option<&'a RequestId>,
     /// The body, if it is a batch.
-    pub(in crate::http::server) batch: Option<&'a [u8]>,
-    pub(in crate::http::server) is_answered: bool,
+    pub(crate) batch: Option<&'a [u8]>,
+    pub(crate) is_answered: bool,
     /// Whether the message may change the record of the session.
-    pub(in crate::http::server) changes_session: bool,
+    pub(crate) changes_session: bool,
 }
 
 impl Posted<'_> {
@@ -72,7 +72,7 @@ impl Posted<'_> {
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(in crate::http::server) fn open(
+pub(crate) fn open(
     request: EndpointRequest,
     initialize: &str,
     take: impl FnOnce(&Arc<Connection>),
@@ -175,7 +175,7 @@ async fn keep_record(
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(in crate::http::server) fn post(
+pub(crate) fn post(
     request: EndpointRequest,
     posted: Posted<'_>,
     take: impl FnOnce(&Arc<Connection>),
@@ -224,7 +224,7 @@ pub(in crate::http::server) fn post(
 }
 
 /// Rejects a request whose session does not exist or belongs to another principal.
-pub(super) fn no_session(id: Option<&RequestId>) -> Refused {
+pub(crate) fn no_session(id: Option<&RequestId>) -> Refused {
     let why = Error::invalid_request(
         "session not found: it has ended or never existed; send `initialize` to open one",
     );

@@ -12,7 +12,7 @@ use crate::{limits::Limits, sync::Mutex};
 
 /// The session quota of an endpoint: one limit per principal, and one for all sessions.
 #[derive(Clone, Default)]
-pub(in crate::http::server) struct SessionQuota(Arc<Mutex<Used>>);
+pub(crate) struct SessionQuota(Arc<Mutex<Used>>);
 
 /// The numbers of sessions.
 #[derive(Default)]
@@ -23,14 +23,14 @@ struct Used {
 }
 
 /// The permit of a session, which counts against the quota until it is dropped.
-pub(in crate::http::server) struct QuotaPermit {
+pub(crate) struct QuotaPermit {
     quota: SessionQuota,
     principal: Option<Arc<str>>,
 }
 
 /// The limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::http::server) enum QuotaExceeded {
+pub(crate) enum QuotaExceeded {
     /// The limit of the principal.
     Principal,
     All,
@@ -43,7 +43,7 @@ impl SessionQuota {
     ///
     /// # Errors
     /// If a limit is exceeded.
-    pub(in crate::http::server) fn acquire(
+    pub(crate) fn acquire(
         &self,
         principal: Option<&Arc<str>>,
         limits: &Limits,
@@ -84,7 +84,7 @@ impl Drop for QuotaPermit {
 
 impl QuotaExceeded {
     /// The status of the response to a client, and the reason.
-    pub(in crate::http::server) fn why(self, limits: &Limits) -> (StatusCode, String) {
+    pub(crate) fn why(self, limits: &Limits) -> (StatusCode, String) {
         match self {
             Self::Principal => {
                 let limit = limits.http.max_sessions_each;
@@ -121,7 +121,7 @@ impl fmt::Debug for QuotaPermit {
 }
 
 /// An evictable session.
-pub(super) trait Evictable: Send + Sync {
+pub(crate) trait Evictable: Send + Sync {
     /// Ends the session in favor of another, which gets its permit immediately. Returns false if the session has been used.
     fn evict(&self) -> bool;
 }
@@ -130,7 +130,7 @@ pub(super) trait Evictable: Send + Sync {
 ///
 /// A client that keeps opening sessions evicts only unused sessions, mostly its own. Used sessions are never evicted: otherwise
 /// such a client could end the sessions of others.
-pub(super) struct EvictionQueue<S>(Mutex<Queue<S>>);
+pub(crate) struct EvictionQueue<S>(Mutex<Queue<S>>);
 
 struct Queue<S> {
     last: u64,
@@ -145,7 +145,7 @@ struct Candidate<S> {
 }
 
 /// The place of a session in the queue, until this is dropped.
-pub(super) struct EvictionEntry<S> {
+pub(crate) struct EvictionEntry<S> {
     queue: Arc<EvictionQueue<S>>,
     number: u64,
 }
@@ -161,7 +161,7 @@ impl<S> Default for EvictionQueue<S> {
 
 impl<S: Evictable> EvictionQueue<S> {
     /// Adds a session that was just opened.
-    pub(super) fn add(
+    pub(crate) fn add(
         self: &Arc<Self>,
         principal: Option<Arc<str>>,
         session: Weak<S>,
@@ -180,7 +180,7 @@ impl<S: Evictable> EvictionQueue<S> {
     }
 
     /// Evicts the oldest session of all, or of a principal. `None` if the queue has none.
-    pub(super) fn evict_oldest(&self, of: Option<&Arc<str>>) -> Option<Arc<S>> {
+    pub(crate) fn evict_oldest(&self, of: Option<&Arc<str>>) -> Option<Arc<S>> {
         loop {
             let mut queue = self.0.lock();
             let mut sessions = queue.sessions.iter();

@@ -19,7 +19,7 @@ use crate::{
 
 /// The sessions of an endpoint, by ID.
 #[derive(Default)]
-pub(in crate::http::server) struct Sessions {
+pub(crate) struct Sessions {
     by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
     /// The IDs by their hashes, for sessions that messages of other nodes may concern.
     by_hash: Mutex<HashMap<String, Arc<str>>>,
@@ -35,7 +35,7 @@ pub(in crate::http::server) struct Sessions {
 
 impl Sessions {
     /// Counts one more session until the returned guard is dropped.
-    pub(super) fn track(&self) -> TaskTrackerToken {
+    pub(crate) fn track(&self) -> TaskTrackerToken {
         self.all.token()
     }
 
@@ -44,7 +44,7 @@ impl Sessions {
     ///
     /// # Errors
     /// If the quota is exceeded and no session is unused.
-    pub(super) fn acquire(
+    pub(crate) fn acquire(
         &self,
         principal: Option<&Arc<str>>,
         limits: &Limits,
@@ -64,7 +64,7 @@ impl Sessions {
     }
 
     /// Evicts the oldest unused session: of this principal if it has too many, else of all. `None` if no session is unused.
-    pub(super) fn evict(
+    pub(crate) fn evict(
         &self,
         exceeded: QuotaExceeded,
         principal: Option<&Arc<str>>,
@@ -74,7 +74,7 @@ impl Sessions {
     }
 
     /// Makes a session that was just opened evictable until it is used.
-    pub(super) fn set_unused(&self, session: &Arc<Session>) {
+    pub(crate) fn set_unused(&self, session: &Arc<Session>) {
         let principal = session.principal().map(Arc::clone);
         let place = self.eviction_queue.add(principal, Arc::downgrade(session));
         session.set_evictable(place);
@@ -84,7 +84,7 @@ impl Sessions {
     ///
     /// # Errors
     /// The registered session with the same ID.
-    pub(super) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
+    pub(crate) fn insert(&self, session: &Arc<Session>) -> Result<(), Arc<Session>> {
         let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
         if let Some(there) = there.filter(|it| !it.connection().is_closing()) {
@@ -95,31 +95,27 @@ impl Sessions {
     }
 
     /// The session with this ID. `None` if it does not exist or belongs to another principal.
-    pub(in crate::http::server) fn find(
-        &self,
-        id: &str,
-        principal: Option<&str>,
-    ) -> Option<Arc<Session>> {
+    pub(crate) fn find(&self, id: &str, principal: Option<&str>) -> Option<Arc<Session>> {
         let by_id = self.by_id.read();
         let session = by_id.get(id)?;
         session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
     /// Registers the hash of a session's ID, for [`find_hashed`](Self::find_hashed).
-    pub(super) fn index(&self, session: &Session) {
+    pub(crate) fn index(&self, session: &Session) {
         let (hash, id) = (hashed(session.id()), Arc::clone(session.id()));
         self.by_hash.lock().insert(hash, id);
     }
 
     /// The session whose ID has this hash.
-    pub(super) fn find_hashed(&self, hash: &str) -> Option<Arc<Session>> {
+    pub(crate) fn find_hashed(&self, hash: &str) -> Option<Arc<Session>> {
         let id = self.by_hash.lock().get(hash).map(Arc::clone)?;
         self.by_id.read().get(&id).map(Arc::clone)
     }
 
     /// Removes a session. Another session with the same ID stays: a request that came before the end may have restored it from the
     /// store.
-    pub(super) fn remove(&self, session: &Arc<Session>) {
+    pub(crate) fn remove(&self, session: &Arc<Session>) {
         let mut by_id = self.by_id.write();
         let there = by_id.get(session.id());
         if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
@@ -132,24 +128,24 @@ impl Sessions {
     }
 
     /// Whether another session with the same ID is registered.
-    pub(super) fn holds_other(&self, session: &Arc<Session>) -> bool {
+    pub(crate) fn holds_other(&self, session: &Arc<Session>) -> bool {
         let by_id = self.by_id.read();
         let there = by_id.get(session.id());
         there.is_some_and(|there| !Arc::ptr_eq(there, session))
     }
 
     /// The number of sessions, except those that are being opened.
-    pub(in crate::http::server) fn open(&self) -> usize {
+    pub(crate) fn open(&self) -> usize {
         self.by_id.read().len()
     }
 
-    pub(super) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
+    pub(crate) fn for_each(&self, visit: impl FnMut(&Arc<Session>)) {
         self.by_id.read().values().for_each(visit);
     }
 
     /// Waits until nothing is in flight in any session. The GET stream of a session ends when nothing is in flight in it. Cancel
     /// safe.
-    pub(in crate::http::server) async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         loop {
             let mut sessions = Vec::new();
             self.for_each(|session| sessions.push(Arc::clone(session)));
@@ -164,19 +160,19 @@ impl Sessions {
     }
 
     /// Closes all sessions, in the background.
-    pub(in crate::http::server) fn close_all(&self) {
+    pub(crate) fn close_all(&self) {
         self.for_each(|session| session.begin_close());
     }
 
     /// Waits until no sessions and no guards are left. Cancel safe.
-    pub(in crate::http::server) async fn all_gone(&self) {
+    pub(crate) async fn all_gone(&self) {
         // Sessions can still be added, but only a closed tracker can be waited for.
         self.all.close();
         self.all.wait().await;
     }
 
     /// Spawns the task that expires idle sessions, unless it is running.
-    pub(super) fn ensure_sweeper<F>(&self, sweep: impl FnOnce() -> F)
+    pub(crate) fn ensure_sweeper<F>(&self, sweep: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -188,7 +184,7 @@ impl Sessions {
     }
 
     /// Spawns the task that listens to other nodes, unless it is running.
-    pub(super) fn ensure_listener<F>(&self, listen: impl FnOnce() -> F)
+    pub(crate) fn ensure_listener<F>(&self, listen: impl FnOnce() -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -200,7 +196,7 @@ impl Sessions {
 
     /// Returns whether the sweeper ends because there are no sessions. A session that is opened in the meantime is either seen here
     /// or spawns another sweeper.
-    pub(super) fn end_sweeper(&self) -> bool {
+    pub(crate) fn end_sweeper(&self) -> bool {
         let mut sweeper = self.sweeper.lock();
         let ends = self.all.is_empty();
         if ends {

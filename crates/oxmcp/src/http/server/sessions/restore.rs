@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// Whether this method may change the record of the session.
-pub(in crate::http::server) fn changes(name: &str) -> bool {
+pub(crate) fn changes(name: &str) -> bool {
     let of = |table| method::find(table, name);
     let row = of(method::REQUESTS_TO_SERVER).or_else(|| of(method::NOTIFICATIONS_TO_SERVER));
     row.is_some_and(|row| row.changes_session)
@@ -49,7 +49,7 @@ pub(in crate::http::server) fn changes(name: &str) -> bool {
 /// # Errors
 /// The response that refuses the request, if it is unknown whether the record exists. A client that hears its session has ended
 /// would abandon it.
-pub(in crate::http::server) async fn restore(
+pub(crate) async fn restore(
     endpoint: &StreamableHttp,
     parts: &Arc<Parts>,
 ) -> Result<Option<Arc<Session>>, Refused> {
@@ -114,7 +114,7 @@ pub(in crate::http::server) async fn restore(
 
 /// Applies settings from other nodes to a session, without waiting for the results: the server here decides by itself whether it
 /// accepts a subscription.
-pub(super) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<Setting>) {
+pub(crate) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<Setting>) {
     let replay = Replay { session, caller };
     for setting in settings {
         // A random ID, which no other request has.

@@ -37,7 +37,7 @@ const MAX_UNSENT: usize = 64 << 10;
 
 /// A session that `initialize` has opened. Its connection has no driver: each request has a branch of the connection, and messages
 /// outside requests wait in the connection's outbox for the stream that the client opens with GET.
-pub(in crate::http::server) struct Session {
+pub(crate) struct Session {
     id: Arc<str>,
     principal: Option<Arc<str>>,
     /// The record of the session in a store, if any.
@@ -46,11 +46,11 @@ pub(in crate::http::server) struct Session {
     forwarder: OnceLock<Arc<Forwarder>>,
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
-    pub(super) streams: Streams,
+    pub(crate) streams: Streams,
     /// Set when the session's streams end because its client must find another node.
     leaving: Latch,
     /// Client messages that other nodes are waiting for.
-    pub(super) undelivered: Undelivered,
+    pub(crate) undelivered: Undelivered,
     activity: Mutex<Activity>,
     _tracked: TaskTrackerToken,
 }
@@ -70,7 +70,7 @@ struct Activity {
 
 impl Session {
     /// Creates a session that `initialize` may open, for the caller of that request.
-    pub(super) fn new(
+    pub(crate) fn new(
         id: Arc<str>,
         peer: Arc<ServerRole>,
         caller: &Caller,
@@ -105,7 +105,7 @@ impl Session {
 
     /// Makes stream names and request IDs differ from those of nodes that had the session before. A client may resume a stream, or
     /// answer a request, of such a node.
-    pub(super) fn set_apart(&self) -> Result<()> {
+    pub(crate) fn set_apart(&self) -> Result<()> {
         let (name, number) = (random::<4>()?, random::<4>()?);
         self.streams
             .set_prefix(&format!("{:08x}", u32::from_be_bytes(name)));
@@ -115,25 +115,25 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn id(&self) -> &Arc<str> {
+    pub(crate) fn id(&self) -> &Arc<str> {
         &self.id
     }
 
-    pub(super) fn connection(&self) -> &Arc<Connection> {
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
 
-    pub(super) fn principal(&self) -> Option<&Arc<str>> {
+    pub(crate) fn principal(&self) -> Option<&Arc<str>> {
         self.principal.as_ref()
     }
 
     /// Whether the session belongs to the principal of a request.
-    pub(super) fn belongs_to(&self, principal: Option<&str>) -> bool {
+    pub(crate) fn belongs_to(&self, principal: Option<&str>) -> bool {
         self.principal.as_deref() == principal
     }
 
     /// The negotiated revision. `None` if `initialize` failed.
-    pub(super) fn revision(&self) -> Option<Revision> {
+    pub(crate) fn revision(&self) -> Option<Revision> {
         self.peer
             .legacy_session()
             .client()
@@ -141,45 +141,45 @@ impl Session {
     }
 
     /// The server's role in the session.
-    pub(in crate::http::server) fn peer(&self) -> &Arc<ServerRole> {
+    pub(crate) fn peer(&self) -> &Arc<ServerRole> {
         &self.peer
     }
 
     /// A branch of the connection for a request, with its own outbox.
-    pub(in crate::http::server) fn branch(&self, caller: Caller) -> Arc<Connection> {
+    pub(crate) fn branch(&self, caller: Caller) -> Arc<Connection> {
         self.connection.branch(caller)
     }
 
     /// The record of the session in a store, if any.
-    pub(super) fn persistence(&self) -> Option<&Persistence> {
+    pub(crate) fn persistence(&self) -> Option<&Persistence> {
         self.persistence.get().map(|it| &**it)
     }
 
     /// Sets the record of the session. Its changes are saved from now on.
-    pub(super) fn persist(&self, persistence: Persistence) {
+    pub(crate) fn persist(&self, persistence: Persistence) {
         // A session is opened only once.
         let _ = self.persistence.set(Box::new(persistence));
     }
 
     /// Lets other nodes send messages outside requests. Returns false if they could already.
-    pub(super) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
+    pub(crate) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
         self.connection.note_shared();
         self.forwarder.set(forwarder).is_ok()
     }
 
     /// The forwarder of messages outside requests, if the session is shared.
-    pub(super) fn forwarder(&self) -> Option<&Arc<Forwarder>> {
+    pub(crate) fn forwarder(&self) -> Option<&Arc<Forwarder>> {
         self.forwarder.get()
     }
 
     /// Whether other nodes can also send the session's streams.
-    pub(super) fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.forwarder.get().is_some()
     }
 
     /// The settings that can change after the session is opened. `None` after the connection has ended: the session no longer
     /// watches resources here, but may continue on another node.
-    pub(super) fn settings(&self) -> Option<SessionSettings> {
+    pub(crate) fn settings(&self) -> Option<SessionSettings> {
         let settings = SessionSettings {
             initialized: self.peer.legacy_session().initialized_client().is_some(),
             log_level: self.peer.log_filter().level(),
@@ -189,14 +189,14 @@ impl Session {
     }
 
     /// The record of a new session that was opened with these `initialize` params.
-    pub(super) fn new_record(&self, initialize: Box<RawValue>) -> Option<SessionRecord> {
+    pub(crate) fn new_record(&self, initialize: Box<RawValue>) -> Option<SessionRecord> {
         let mut record = SessionRecord::new(initialize, self.revision()?);
         record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
         Some(record)
     }
 
     /// Keeps the session in use until the returned guard is dropped.
-    pub(super) fn enter(self: &Arc<Self>) -> SessionGuard {
+    pub(crate) fn enter(self: &Arc<Self>) -> SessionGuard {
         let mut activity = self.activity.lock();
         activity.in_use += 1;
         let evictable = activity.evictable.take();
@@ -206,7 +206,7 @@ impl Session {
     }
 
     /// Charges the stored data about the client to the budget when it is known. Returns false if the budget is used up.
-    pub(super) fn charge_client(&self) -> bool {
+    pub(crate) fn charge_client(&self) -> bool {
         let Some(budget) = self.connection.outbox.budget() else {
             return true;
         };
@@ -217,33 +217,33 @@ impl Session {
     }
 
     /// Makes the session evictable until it is first used.
-    pub(super) fn set_evictable(&self, evictable: EvictionEntry<Self>) {
+    pub(crate) fn set_evictable(&self, evictable: EvictionEntry<Self>) {
         self.activity.lock().evictable = Some(evictable);
     }
 
     /// Waits until no request is in flight here, and then ends the GET stream: the client reopens it on another node. Cancel safe.
-    pub(super) async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         self.connection.in_flight().settled().await;
         self.leave();
     }
 
     /// Ends the streams outside requests from now on.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.leaving.set();
     }
 
     /// Waits until such streams end. Cancel safe.
-    pub(super) async fn leaving(&self) {
+    pub(crate) async fn leaving(&self) {
         self.leaving.wait().await;
     }
 
     /// Closes the session in the background.
-    pub(super) fn begin_close(&self) {
+    pub(crate) fn begin_close(&self) {
         self.connection.begin_close();
     }
 
     /// The time at which the session expires without further use. `None` while it is in use.
-    pub(super) fn expires_at(&self, idle: Duration) -> Option<Instant> {
+    pub(crate) fn expires_at(&self, idle: Duration) -> Option<Instant> {
         let activity = self.activity.lock();
         (activity.in_use == 0).then(|| after(activity.idle_since, idle))
     }
@@ -265,20 +265,20 @@ impl Evictable for Session {
 }
 
 /// The ID of a new session: 128 random bits.
-pub(in crate::http::server) fn new_id() -> Result<Arc<str>> {
+pub(crate) fn new_id() -> Result<Arc<str>> {
     let random = random::<16>()?;
     Ok(format!("{:032x}", u128::from_be_bytes(random)).into())
 }
 
 /// Whether a text has the form of a session ID. Other texts are never looked up in a store.
-pub(in crate::http::server) fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == 32 && text.bytes().all(is_hex)
 }
 
 /// A guard that keeps a session in use until it is dropped.
 #[derive(Debug)]
-pub(super) struct SessionGuard(Arc<Session>);
+pub(crate) struct SessionGuard(Arc<Session>);
 
 impl Deref for SessionGuard {
     type Target = Arc<Session>;

@@ -11,9 +11,9 @@ use serde_json::Value;
 use crate::http::server::event_encoding::EventWriter;
 
 /// The duration of a writer's lease, which is also the time to detect that a node is gone.
-pub(super) const LEASE: Duration = Duration::from_secs(5);
+pub(crate) const LEASE: Duration = Duration::from_secs(5);
 /// The interval at which the lease is renewed while there is nothing to write.
-pub(super) const RENEWAL: Duration = Duration::from_millis(1500);
+pub(crate) const RENEWAL: Duration = Duration::from_millis(1500);
 
 /// The prefix of records. Messages never start with it.
 const RECORD: &[u8] = br#"{"oxmcp":"#;
@@ -21,7 +21,7 @@ const RECORD: &[u8] = br#"{"oxmcp":"#;
 /// A record in a stream, for other nodes that take over the stream.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Record {
+pub(crate) enum Record {
     /// The request that the stream answers. It is the first event, and repeated, because a store evicts old events.
     Request(RequestId),
     /// The requests of the batch that the stream answers.
@@ -39,7 +39,7 @@ struct Stored<R> {
 
 impl Record {
     /// The record as one line of JSON, with its line break.
-    pub(super) fn line(&self) -> Vec<u8> {
+    pub(crate) fn line(&self) -> Vec<u8> {
         let stored = Stored { oxmcp: self };
         let mut line = serde_json::to_vec(&stored).expect("a record is always JSON");
         line.push(b'\n');
@@ -47,7 +47,7 @@ impl Record {
     }
 
     /// Parses an event as a record. `None` if it is a message.
-    pub(super) fn read(data: &[u8]) -> Option<Self> {
+    pub(crate) fn read(data: &[u8]) -> Option<Self> {
         if !data.starts_with(RECORD) {
             return None;
         }
@@ -61,14 +61,14 @@ impl Record {
 const REPEATED_AFTER: (usize, usize) = (2000, 1 << 20);
 
 /// The record of the requests that a stream answers.
-pub(super) struct Opening {
+pub(crate) struct Opening {
     line: Vec<u8>,
     /// The numbers of events and bytes since the record was last stored. `None` before that.
     followed: Option<(usize, usize)>,
 }
 
 impl Opening {
-    pub(super) fn new(requests: &Record) -> Self {
+    pub(crate) fn new(requests: &Record) -> Self {
         Self {
             line: requests.line(),
             followed: None,
@@ -76,7 +76,7 @@ impl Opening {
     }
 
     /// The record as a line, if it must be stored before these lines.
-    pub(super) fn before(&mut self, lines: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn before(&mut self, lines: &[u8]) -> Option<Vec<u8>> {
         let added = (memchr_iter(b'\n', lines).count(), lines.len());
         let (events, bytes) = self.followed.unwrap_or(REPEATED_AFTER);
         let is_due = events >= REPEATED_AFTER.0 || bytes >= REPEATED_AFTER.1;
@@ -88,7 +88,7 @@ impl Opening {
 
 /// Appends an event in the form that clients see. A record becomes an event with only an ID to resume from, if the revision has
 /// such events. A change that an earlier event has announced is omitted.
-pub(super) fn write(
+pub(crate) fn write(
     out: &mut EventWriter<'_>,
     index: Option<u64>,
     data: &[u8],
@@ -111,7 +111,7 @@ pub(super) fn write(
 }
 
 /// Encodes events that are replayed, and advances `seen` by one for each.
-pub(super) fn encode(
+pub(crate) fn encode(
     stream: &str,
     seen: &mut u64,
     events: &[Bytes],
@@ -135,7 +135,7 @@ const MAX_TOLD: usize = 4096;
 /// The changes that a GET stream has announced. Each node that has the session adds a notification of a change, and only the first
 /// is sent.
 #[derive(Default)]
-pub(super) struct ToldChanges {
+pub(crate) struct ToldChanges {
     /// The index of the first event that announces a change, by the change's hash.
     first: HashMap<u64, u64>,
 }
@@ -159,7 +159,7 @@ struct ChangeParams<'a> {
 
 impl ToldChanges {
     /// Records an event of the stream. Returns whether earlier events announce the same changes.
-    pub(super) fn note(&mut self, index: u64, data: &[u8]) -> bool {
+    pub(crate) fn note(&mut self, index: u64, data: &[u8]) -> bool {
         // Few events are change notifications.
         if memmem::find(data, Meta::CHANGES.as_bytes()).is_none() {
             return false;
@@ -188,7 +188,7 @@ impl ToldChanges {
     }
 
     /// Forgets all changes, when other nodes no longer add notifications of them.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.first = HashMap::new();
     }
 }

@@ -30,18 +30,18 @@ const WATCHED: Duration = Duration::from_secs(30);
 /// The pause before the next poll of a store that falsely reports changes.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The pause before the next request to a store after a failure.
-pub(super) const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// The location of a stream's events.
 #[derive(Clone)]
-pub(super) struct StreamKey {
-    pub(super) store: Arc<dyn AnyEventStore>,
-    pub(super) session: Arc<str>,
-    pub(super) stream: Arc<str>,
+pub(crate) struct StreamKey {
+    pub(crate) store: Arc<dyn AnyEventStore>,
+    pub(crate) session: Arc<str>,
+    pub(crate) stream: Arc<str>,
 }
 
 /// The writer of a session's stream to a store.
-pub(super) struct StreamWriter {
+pub(crate) struct StreamWriter {
     place: StreamKey,
     /// Whether events without data are sent.
     has_empty: bool,
@@ -58,21 +58,21 @@ pub(super) struct StreamWriter {
 }
 
 /// Messages that were stored, or could not be.
-pub(super) struct Written {
+pub(crate) struct Written {
     /// All messages, as they are sent.
-    pub(super) events: Vec<u8>,
+    pub(crate) events: Vec<u8>,
     /// The messages that were not stored, as they are sent.
-    pub(super) unkept: Vec<u8>,
+    pub(crate) unkept: Vec<u8>,
     /// The indexes of the first and of the last stored message.
-    pub(super) kept: Option<(u64, u64)>,
+    pub(crate) kept: Option<(u64, u64)>,
     /// Whether no other node has written events between those.
-    pub(super) is_contiguous: bool,
+    pub(crate) is_contiguous: bool,
     /// Whether another node has taken over. Then this node must not send the messages.
-    pub(super) is_fenced: bool,
+    pub(crate) is_fenced: bool,
 }
 
 impl StreamKey {
-    pub(super) async fn append(&self, write: StreamWrite) -> Result<Option<Vec<u64>>> {
+    pub(crate) async fn append(&self, write: StreamWrite) -> Result<Option<Vec<u64>>> {
         let Self {
             store,
             session,
@@ -81,7 +81,7 @@ impl StreamKey {
         store.append(session, stream, write).await
     }
 
-    pub(super) async fn after(&self, index: u64, max: usize) -> Result<Replay> {
+    pub(crate) async fn after(&self, index: u64, max: usize) -> Result<Replay> {
         self.store
             .after(&self.session, &self.stream, index, max)
             .await
@@ -89,7 +89,7 @@ impl StreamKey {
 
     /// Searches for a record in the events up to `from`, newest first. Returns the record, with the index of the last event that
     /// may precede it, or without a record the index before all stored events.
-    pub(super) async fn find_back<T>(
+    pub(crate) async fn find_back<T>(
         &self,
         mut from: u64,
         wanted: impl Fn(Record) -> Option<T>,
@@ -121,13 +121,13 @@ impl StreamKey {
         Ok((None, from))
     }
 
-    pub(super) async fn claim(&self, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
+    pub(crate) async fn claim(&self, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
         let (session, stream) = (&self.session, &self.stream);
         self.store.claim(session, stream, claim, lasts).await
     }
 
     /// Waits until there may be an event after this one. The wait is limited, because some stores never report events. Cancel safe.
-    pub(super) async fn changed(&self, index: u64, is_again: bool) {
+    pub(crate) async fn changed(&self, index: u64, is_again: bool) {
         // A store whose `watch` returns immediately must not be polled without a pause.
         if is_again {
             sleep(PAUSE).await;
@@ -149,7 +149,7 @@ impl StreamKey {
 impl StreamWriter {
     /// Creates a writer of a stream. If it is `leased`, the stream must be new, so that other nodes cannot know it yet. It is
     /// written under a lease, which is renewed from the first event on.
-    pub(super) fn new(place: StreamKey, has_empty: bool, leased: bool) -> Self {
+    pub(crate) fn new(place: StreamKey, has_empty: bool, leased: bool) -> Self {
         Self {
             place,
             has_empty,
@@ -162,19 +162,19 @@ impl StreamWriter {
         }
     }
 
-    pub(super) fn place(&self) -> &StreamKey {
+    pub(crate) fn place(&self) -> &StreamKey {
         &self.place
     }
 
     /// Makes the writer write under a lease until another node takes one. Events that it writes after that are stored for the other
     /// node.
-    pub(super) fn hold(&mut self, lease: Lease) {
+    pub(crate) fn hold(&mut self, lease: Lease) {
         self.lease = Some(lease);
         self.forwards = true;
     }
 
     /// Waits until another node has taken over. Cancel safe.
-    pub(super) async fn fenced(&self) {
+    pub(crate) async fn fenced(&self) {
         match &self.renewing {
             Some(renewing) => renewing.lost.wait().await,
             None => pending().await,
@@ -183,7 +183,7 @@ impl StreamWriter {
 
     /// Stores messages, which are lines, and encodes them as events with their IDs, except changes that were `told` before. The
     /// stream ends with these messages if it `ends`.
-    pub(super) async fn write(
+    pub(crate) async fn write(
         &mut self,
         lines: &[u8],
         ends: bool,
@@ -242,7 +242,7 @@ impl StreamWriter {
     }
 
     /// Stores an event with only an index to resume from.
-    pub(super) async fn write_empty(&mut self) -> Option<u64> {
+    pub(crate) async fn write_empty(&mut self) -> Option<u64> {
         let empty = EventBatch::from_iter([b""]);
         let appended = self.append(empty, false).await;
         let indexes = appended.inspect_err(log_not_stored).ok()?;
@@ -250,7 +250,7 @@ impl StreamWriter {
     }
 
     /// Ends the stream in the store, unless it has ended there.
-    pub(super) async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         self.renewing = None;
         if !self.has_ended {
             self.has_ended = true;
@@ -260,7 +260,7 @@ impl StreamWriter {
     }
 
     /// Whether this node is still the writer, as far as the store can tell.
-    pub(super) async fn is_newest(&self) -> bool {
+    pub(crate) async fn is_newest(&self) -> bool {
         match self.lease {
             Some(lease) => self.place.renew(lease).await.unwrap_or(true),
             None => true,

@@ -25,15 +25,15 @@ use crate::{
 /// The number of parts of a stream that may wait for its reader. Beyond it, the outbox fills, and then senders wait.
 const READ_AHEAD: usize = 4;
 /// The number of events that are read from a store at once.
-pub(super) const REPLAYED: usize = 64;
+pub(crate) const REPLAYED: usize = 64;
 /// The first letter in the names of request streams.
 const REQUEST: char = 'r';
 /// The name of the GET stream. A session has only one, which a client that reopens it continues.
-pub(super) const GET_STREAM: &str = "s0";
+pub(crate) const GET_STREAM: &str = "s0";
 
 /// The live streams of a session.
 #[derive(Default)]
-pub(super) struct Streams(Mutex<Live>);
+pub(crate) struct Streams(Mutex<Live>);
 
 #[derive(Default)]
 struct Live {
@@ -46,15 +46,15 @@ struct Live {
 }
 
 /// A client that reads a stream from an index on.
-pub(super) struct Reader {
-    pub(super) sink: Sender<Bytes>,
+pub(crate) struct Reader {
+    pub(crate) sink: Sender<Bytes>,
     /// The index of the last event that the client has seen.
-    pub(super) seen: u64,
+    pub(crate) seen: u64,
 }
 
 /// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// The messages of one request. The stream ends with the response, with or without a reader.
     Request,
     /// The messages outside requests. The stream lasts as long as it has a reader.
@@ -63,12 +63,12 @@ pub(super) enum Purpose {
 
 impl Streams {
     /// Sets a prefix for the names of all further streams.
-    pub(super) fn set_prefix(&self, prefix: &str) {
+    pub(crate) fn set_prefix(&self, prefix: &str) {
         self.0.lock().prefix = format!("{prefix}-").into();
     }
 
     /// Gives a live stream a new reader, replacing the previous one. `None` if the stream does not exist.
-    pub(super) fn resume(
+    pub(crate) fn resume(
         &self,
         name: &str,
         seen: u64,
@@ -81,12 +81,12 @@ impl Streams {
     }
 
     /// Whether the GET stream is live.
-    pub(super) fn has_get_stream(&self) -> bool {
+    pub(crate) fn has_get_stream(&self) -> bool {
         self.0.lock().has_get_stream()
     }
 
     /// Registers a stream: a new one, or the `resumed` one with this name. `None` if it would be a second GET stream.
-    pub(super) fn register(
+    pub(crate) fn register(
         &self,
         purpose: Purpose,
         resumed: Option<&str>,
@@ -105,7 +105,7 @@ impl Streams {
     }
 
     /// Unregisters a stream, unless a new reader has arrived, which is returned.
-    pub(super) fn leave(&self, name: &str, readers: &Readers) -> Option<Reader> {
+    pub(crate) fn leave(&self, name: &str, readers: &Readers) -> Option<Reader> {
         // While the lock is held, no other reader can arrive.
         let mut live = self.0.lock();
         let reader = readers.take();
@@ -116,7 +116,7 @@ impl Streams {
     }
 
     /// Unregisters a stream, even if a new reader has arrived.
-    pub(super) fn remove(&self, name: &str) {
+    pub(crate) fn remove(&self, name: &str) {
         self.0.lock().by_name.remove(name);
     }
 }
@@ -137,10 +137,10 @@ impl Live {
 }
 
 /// The new readers of a stream.
-pub(super) type Readers = Receiver<Reader>;
+pub(crate) type Readers = Receiver<Reader>;
 
 /// The purpose of the stream with this name. `None` if no stream of a client can have that name.
-pub(super) fn purpose(name: &str) -> Option<Purpose> {
+pub(crate) fn purpose(name: &str) -> Option<Purpose> {
     if name == GET_STREAM {
         return Some(Purpose::GetStream);
     }
@@ -148,7 +148,7 @@ pub(super) fn purpose(name: &str) -> Option<Purpose> {
 }
 
 /// A response with a stream of the events that are sent to the returned sender.
-pub(super) fn stream_response(
+pub(crate) fn stream_response(
     counted: Option<TaskTrackerToken>,
 ) -> (Sender<Bytes>, Response<ResponseBody>) {
     let (sink, source) = channel(READ_AHEAD);

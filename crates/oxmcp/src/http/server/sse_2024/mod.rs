@@ -6,6 +6,6 @@ mod sessions;
 mod transport;
 
 pub use service::LegacySse;
-pub(super) use service::{Choose, names_session};
-pub(super) use sessions::Sessions as SseSessions;
+pub(crate) use service::{Choose, names_session};
+pub(crate) use sessions::Sessions as SseSessions;
 pub use transport::{SseInbox, SseReader, SseTransport, SseWriter};

@@ -84,7 +84,7 @@ pub struct LegacySse {
     budget: Arc<Budget>,
 }
 
-pub(in crate::http::server) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
+pub(crate) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
 
 /// The settings, which do not change after the first request.
 #[derive(Clone)]
@@ -123,7 +123,7 @@ impl LegacySse {
     }
 
     /// Creates the service as part of an endpoint that also has other transports.
-    pub(in crate::http::server) fn within(
+    pub(crate) fn within(
         choose: &Choose,
         policy: &Policy,
         limits: &Limits,
@@ -203,7 +203,7 @@ impl LegacySse {
 
     /// Sets the protection of the endpoint that the service is part of.
     #[cfg(feature = "auth")]
-    pub(in crate::http::server) fn protected_by(mut self, protection: Option<Protection>) -> Self {
+    pub(crate) fn protected_by(mut self, protection: Option<Protection>) -> Self {
         self.set().protection = protection;
         self
     }
@@ -285,7 +285,7 @@ impl LegacySse {
 
     /// Closes the service. `served` is cancelled when its connections have ended; sessions that were opened in the meantime end
     /// then.
-    pub(in crate::http::server) async fn close_once(&self, served: &CancellationToken) {
+    pub(crate) async fn close_once(&self, served: &CancellationToken) {
         let drain = self.settings.limits.drain;
         let closed = async {
             let open = self.sessions.close();
@@ -325,7 +325,7 @@ impl LegacySse {
         self.respond(parts, body).await
     }
 
-    pub(in crate::http::server) async fn respond<B>(
+    pub(crate) async fn respond<B>(
         self,
         parts: Parts,
         body: B,
@@ -540,7 +540,7 @@ fn endpoint(messages: &str, session: &str) -> String {
 }
 
 /// Whether the query of a URI names a session, so that the request belongs to this transport.
-pub(in crate::http::server) fn names_session(query: Option<&str>) -> bool {
+pub(crate) fn names_session(query: Option<&str>) -> bool {
     query.is_some_and(|query| session_id(Some(query)).is_ok())
 }
 

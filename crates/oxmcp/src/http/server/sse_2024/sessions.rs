@@ -23,7 +23,7 @@ use crate::{
 
 /// The sessions of a service, by ID.
 #[derive(Default)]
-pub(in crate::http::server) struct Sessions {
+pub(crate) struct Sessions {
     open: RwLock<HashMap<Box<str>, OpenSession>>,
     /// The quota, which also counts sessions that are being opened.
     quota: SessionQuota,
@@ -31,15 +31,15 @@ pub(in crate::http::server) struct Sessions {
 }
 
 /// A session that is open.
-pub(super) struct OpenSession {
-    pub(super) inbox: SseInbox,
-    pub(super) session: ServerSession,
+pub(crate) struct OpenSession {
+    pub(crate) inbox: SseInbox,
+    pub(crate) session: ServerSession,
     /// The principal that opened the session, and the only one that may post to it.
-    pub(super) principal: Option<Principal>,
+    pub(crate) principal: Option<Principal>,
     /// The deadline of the stream: the expiry of the newest token that the principal has posted with.
     #[cfg(feature = "auth")]
-    pub(super) deadline: Option<StreamDeadline>,
-    pub(super) _permit: QuotaPermit,
+    pub(crate) deadline: Option<StreamDeadline>,
+    pub(crate) _permit: QuotaPermit,
 }
 
 impl Sessions {
@@ -47,7 +47,7 @@ impl Sessions {
     ///
     /// # Errors
     /// If the quota is exceeded. All sessions have an open stream, so none is evicted.
-    pub(super) fn acquire(
+    pub(crate) fn acquire(
         &self,
         principal: Option<&Principal>,
         limits: &Limits,
@@ -57,12 +57,12 @@ impl Sessions {
     }
 
     /// The quota, which counts the sessions.
-    pub(super) fn quota(&self) -> &SessionQuota {
+    pub(crate) fn quota(&self) -> &SessionQuota {
         &self.quota
     }
 
     /// Keeps a session until it ends.
-    pub(super) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) {
+    pub(crate) fn keep(self: &Arc<Self>, id: &str, opened: OpenSession) {
         let session = opened.session.clone();
         self.open.write().insert(id.into(), opened);
         let (sessions, id) = (Arc::clone(self), id.to_owned());
@@ -75,7 +75,7 @@ impl Sessions {
     }
 
     /// The inbox for messages of a session, and the session. `None` if it does not exist or belongs to another principal.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         id: &str,
         principal: Option<&Principal>,
@@ -88,7 +88,7 @@ impl Sessions {
 
     /// Extends the stream of a session to the deadline of a newer token.
     #[cfg(feature = "auth")]
-    pub(super) fn extend(&self, id: &str, newer: &StreamDeadline) {
+    pub(crate) fn extend(&self, id: &str, newer: &StreamDeadline) {
         let table = self.open.read();
         let deadline = table.get(id).and_then(|open| open.deadline.as_ref());
         if let Some(deadline) = deadline {
@@ -97,16 +97,16 @@ impl Sessions {
     }
 
     /// The number of open sessions.
-    pub(in crate::http::server) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.open.read().len()
     }
 
-    pub(super) fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
 
     /// Records that the service is closing, and returns the open sessions.
-    pub(super) fn close(&self) -> Vec<ServerSession> {
+    pub(crate) fn close(&self) -> Vec<ServerSession> {
         self.closing.store(true, Ordering::Release);
         let open = self.open.read();
         open.values().map(|open| open.session.clone()).collect()

@@ -73,7 +73,7 @@ impl SseTransport {
     }
 
     /// Opens a session like [`open`](Self::open), with pending events that count against a budget.
-    pub(super) fn open_in(
+    pub(crate) fn open_in(
         endpoint: &str,
         budget: Option<&Arc<Budget>>,
     ) -> (Self, SseInbox, Response<ResponseBody>) {
@@ -161,7 +161,7 @@ impl SseInbox {
     }
 
     /// Posts a message from a known sender, the caller of its request.
-    pub(super) async fn post_from(&self, message: Bytes, sender: Option<Principal>) -> Result<()> {
+    pub(crate) async fn post_from(&self, message: Bytes, sender: Option<Principal>) -> Result<()> {
         let posted = self.0.send((message, sender)).await;
         posted.map_err(|_| Error::closed("the session has ended"))
     }

@@ -35,7 +35,7 @@ fn server() -> Server {
     Server::new("s", "1").tool(steps).tool(asks)
 }
 
-pub(super) fn builder(method: &str) -> Builder {
+pub(crate) fn builder(method: &str) -> Builder {
     Request::builder()
         .method(method)
         .uri("/mcp")
@@ -44,7 +44,7 @@ pub(super) fn builder(method: &str) -> Builder {
         .header("accept", "application/json, text/event-stream")
 }
 
-pub(super) async fn send(
+pub(crate) async fn send(
     endpoint: &StreamableHttp,
     builder: Builder,
     body: &Value,
@@ -63,7 +63,7 @@ async fn message(response: Response<ResponseBody>) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-pub(super) fn request(id: i64, method: &str, params: &Value) -> Value {
+pub(crate) fn request(id: i64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 

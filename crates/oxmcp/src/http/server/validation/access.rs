@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 
 /// The hosts and origins that may use an endpoint. By default only loopback ones.
 #[derive(Clone, Debug, Default)]
-pub(in crate::http::server) struct Policy {
+pub(crate) struct Policy {
     hosts: Allowed<Authority<'static>>,
     origins: Allowed<PageOrigin>,
     /// The error of the first entry that cannot be parsed.
@@ -32,10 +32,7 @@ pub(in crate::http::server) struct Policy {
 
 impl Policy {
     /// Replaces the allowed hosts: each `name` or `name:port`, or `*` for any.
-    pub(in crate::http::server) fn allow_hosts(
-        &mut self,
-        hosts: impl IntoIterator<Item = impl Into<String>>,
-    ) {
+    pub(crate) fn allow_hosts(&mut self, hosts: impl IntoIterator<Item = impl Into<String>>) {
         let hosts = list(hosts, |host| {
             Authority::parse(host).map(Authority::into_owned)
         });
@@ -47,10 +44,7 @@ impl Policy {
 
     /// Replaces the allowed origins: each `scheme://host` or `scheme://host:port`, or `*` for any. Same-origin requests are always
     /// allowed, unless any host is.
-    pub(in crate::http::server) fn allow_origins(
-        &mut self,
-        origins: impl IntoIterator<Item = impl Into<String>>,
-    ) {
+    pub(crate) fn allow_origins(&mut self, origins: impl IntoIterator<Item = impl Into<String>>) {
         let origins = list(origins, PageOrigin::parse);
         self.origins = self.allowed(
             origins,
@@ -60,7 +54,7 @@ impl Policy {
 
     /// Whether this origin was listed by name, so that its pages may read responses. Origins that are allowed for other reasons
     /// (`*`, loopback, same origin) are not listed.
-    pub(in crate::http::server) fn lists_origin(&self, origin: &str) -> bool {
+    pub(crate) fn lists_origin(&self, origin: &str) -> bool {
         matches!(&self.origins, Allowed::Listed(listed)
             if PageOrigin::parse(origin).is_some_and(|origin| listed.contains(&origin)))
     }
@@ -69,7 +63,7 @@ impl Policy {
     ///
     /// # Errors
     /// If an entry cannot be parsed. Then no request is accepted, because the intended entries are unknown.
-    pub(in crate::http::server) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match &self.problem {
             Some(problem) => Err(Error::misuse(problem.clone())),
             None => Ok(()),
@@ -103,7 +97,7 @@ fn list<T>(
 }
 
 /// [`Check::Host`](super::check::Check::Host).
-pub(super) fn host(policy: &Policy, parts: &Parts) -> Checked {
+pub(crate) fn host(policy: &Policy, parts: &Parts) -> Checked {
     let host = named_host(parts)?;
     if policy.hosts.has(&parsed(host)?) {
         return Ok(());
@@ -119,7 +113,7 @@ pub(super) fn host(policy: &Policy, parts: &Parts) -> Checked {
 }
 
 /// [`Check::Origin`](super::check::Check::Origin). Only browsers send the header.
-pub(super) fn origin(policy: &Policy, parts: &Parts) -> Checked {
+pub(crate) fn origin(policy: &Policy, parts: &Parts) -> Checked {
     let Some(origin) = only(&parts.headers, &header::ORIGIN)? else {
         return Ok(());
     };

@@ -28,7 +28,7 @@ const MAX_DISCARDING: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(in crate::http::server) async fn read_body<B>(
+pub(crate) async fn read_body<B>(
     body: B,
     limit: usize,
     budget: &Arc<Budget>,
@@ -85,7 +85,7 @@ where
 }
 
 /// Discards the body of a request whose head has been rejected.
-pub(in crate::http::server) fn discard_body<B>(parts: &Parts, body: B)
+pub(crate) fn discard_body<B>(parts: &Parts, body: B)
 where
     B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
 {

@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// A check of a request. [`run`](super::run) makes them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::http::server) enum Check {
+pub(crate) enum Check {
     /// `Host` is allowed.
     Host,
     /// `Origin`, which browsers send, is allowed.
@@ -47,7 +47,7 @@ pub(in crate::http::server) enum Check {
 
 impl Check {
     #[cfg(test)]
-    pub(super) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Host,
         Self::Origin,
         Self::HttpMethod,
@@ -68,7 +68,7 @@ impl Check {
     ];
 
     /// The status of the response to a request that fails the check.
-    pub(super) fn status(self) -> StatusCode {
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::HttpMethod => StatusCode::METHOD_NOT_ALLOWED,
@@ -81,7 +81,7 @@ impl Check {
     }
 
     /// The code of the error in the response body.
-    pub(super) fn code(self) -> ErrorCode {
+    pub(crate) fn code(self) -> ErrorCode {
         match self {
             Self::Json => ErrorCode::PARSE_ERROR,
             Self::AmbiguousParams | Self::Meta => ErrorCode::INVALID_PARAMS,
@@ -98,25 +98,25 @@ impl Check {
 }
 
 /// The outcome of a check.
-pub(super) type Checked = Result<(), Failure>;
+pub(crate) type Checked = Result<(), Failure>;
 
 /// The description of a failed check.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) message: String,
-    pub(super) data: Option<Box<RawValue>>,
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    pub(crate) data: Option<Box<RawValue>>,
     /// The HTTP methods that are allowed.
-    pub(super) allow: Option<&'static str>,
+    pub(crate) allow: Option<&'static str>,
 }
 
 impl Failure {
-    pub(super) fn with_allow(mut self, allow: &'static str) -> Self {
+    pub(crate) fn with_allow(mut self, allow: &'static str) -> Self {
         self.allow = Some(allow);
         self
     }
 
     /// The failure of a body with more than `limit` bytes.
-    pub(super) fn too_long(limit: usize) -> Self {
+    pub(crate) fn too_long(limit: usize) -> Self {
         format!("request body exceeds the limit of {limit} bytes").into()
     }
 }

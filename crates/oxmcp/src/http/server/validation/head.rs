@@ -17,7 +17,7 @@ const ACCEPT_BOTH: &str =
     "a client that sends messages must take both: `Accept: application/json, text/event-stream`";
 
 /// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked up later.
-pub(super) fn http_method(parts: &Parts) -> Checked {
+pub(crate) fn http_method(parts: &Parts) -> Checked {
     if matches!(parts.method, Method::GET | Method::POST | Method::DELETE) {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(super) fn http_method(parts: &Parts) -> Checked {
 }
 
 /// [`Check::ContentType`](super::check::Check::ContentType).
-pub(super) fn content_type(parts: &Parts) -> Checked {
+pub(crate) fn content_type(parts: &Parts) -> Checked {
     if parts.method != Method::POST || is_json(&parts.headers) {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub(super) fn content_type(parts: &Parts) -> Checked {
 }
 
 /// [`Check::Accept`](super::check::Check::Accept). A client must accept both types; one of them is enough to be answered.
-pub(super) fn accept(parts: &Parts) -> Checked {
+pub(crate) fn accept(parts: &Parts) -> Checked {
     let events = || accepts(&parts.headers, "text", "event-stream");
     match parts.method {
         Method::POST if !accepts_json(&parts.headers) && !accepts_events(&parts.headers) => {
@@ -48,7 +48,7 @@ pub(super) fn accept(parts: &Parts) -> Checked {
 }
 
 /// [`Check::Accept`](super::check::Check::Accept) to the letter: a client that sends messages names both types, or ranges of them.
-pub(super) fn accept_both(parts: &Parts) -> Checked {
+pub(crate) fn accept_both(parts: &Parts) -> Checked {
     if parts.method != Method::POST || accepts_both(&parts.headers) {
         return Ok(());
     }
@@ -56,7 +56,7 @@ pub(super) fn accept_both(parts: &Parts) -> Checked {
 }
 
 /// [`Check::BodyLength`](super::check::Check::BodyLength), for bodies whose length is in the head.
-pub(super) fn body_length(limit: usize, parts: &Parts) -> Checked {
+pub(crate) fn body_length(limit: usize, parts: &Parts) -> Checked {
     let length = parts.headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok());
     if length
@@ -70,15 +70,12 @@ pub(super) fn body_length(limit: usize, parts: &Parts) -> Checked {
 
 /// The value of a header that occurs once. A repeated header counts as absent, because a proxy in front of the endpoint may have
 /// used the other value.
-pub(in crate::http::server) fn single<'h>(
-    headers: &'h HeaderMap,
-    name: &HeaderName,
-) -> Option<&'h str> {
+pub(crate) fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     only(headers, name).ok().flatten()
 }
 
 /// The value of a header that may occur at most once.
-pub(super) fn only<'h>(
+pub(crate) fn only<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
 ) -> Result<Option<&'h str>, Failure> {
@@ -95,7 +92,7 @@ pub(super) fn only<'h>(
 }
 
 /// The values of a header.
-pub(super) fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> ReceivedHeader<'h> {
+pub(crate) fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> ReceivedHeader<'h> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => ReceivedHeader::Nothing,
@@ -104,12 +101,12 @@ pub(super) fn given<'h>(headers: &'h HeaderMap, name: impl AsHeaderName) -> Rece
     }
 }
 
-pub(super) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
+pub(crate) fn is_repeated(headers: &HeaderMap, name: &str) -> bool {
     given(headers, name) == ReceivedHeader::Several
 }
 
 /// The value of a header that is never base64-encoded.
-pub(super) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<Cow<'h, str>> {
     let value = headers.get(name)?.as_bytes().trim_ascii();
     Some(String::from_utf8_lossy(value))
 }
@@ -156,7 +153,7 @@ impl<'a> Media<'a> {
 }
 
 /// Whether the body of a request is JSON, by its `Content-Type`.
-pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (types.next(), types.next()) else {
         return false;
@@ -175,19 +172,19 @@ pub(in crate::http::server) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client accepts responses of both types, as nearly all do.
-pub(super) fn accepts_both(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_both(headers: &HeaderMap) -> bool {
     let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
     headers.get(header::ACCEPT).is_some_and(usual)
         || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
 }
 
 /// Whether a client that sends messages accepts JSON. Without an `Accept` it accepts everything.
-pub(in crate::http::server) fn accepts_json(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
     accepts_both(headers) || is_open(headers) || accepts(headers, "application", "json")
 }
 
 /// Whether a client that sends messages accepts events. Without an `Accept` it accepts everything.
-pub(in crate::http::server) fn accepts_events(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_events(headers: &HeaderMap) -> bool {
     accepts_both(headers) || is_open(headers) || accepts(headers, "text", "event-stream")
 }
 
@@ -206,7 +203,7 @@ fn accepts(headers: &HeaderMap, kind: &str, subkind: &str) -> bool {
 
 /// Whether the client explicitly accepts `text/event-stream`. Browsers, probes and command-line tools send `*/*`, and would wait
 /// for the end of a stream.
-pub(in crate::http::server) fn asks_for_events(headers: &HeaderMap) -> bool {
+pub(crate) fn asks_for_events(headers: &HeaderMap) -> bool {
     accepted(headers).any(|range| {
         range.kind.eq_ignore_ascii_case("text")
             && range.subkind.eq_ignore_ascii_case("event-stream")
@@ -225,7 +222,7 @@ fn accepted(headers: &HeaderMap) -> impl Iterator<Item = Media<'_>> {
 
 /// Whether a request looks for metadata below `/.well-known/`, as clients do on every host. It gets 404: some clients read any
 /// other status as a sign that the host has metadata, and stop there.
-pub(super) fn seeks_metadata(parts: &Parts) -> bool {
+pub(crate) fn seeks_metadata(parts: &Parts) -> bool {
     matches!(parts.method, Method::GET | Method::HEAD)
         && !parts.headers.contains_key(SESSION_ID)
         && parts.uri.path().split('/').any(|it| it == ".well-known")

@@ -24,11 +24,11 @@ use crate::{
 
 /// The parts of a server that messages are checked against.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Served<'a> {
-    pub(super) revisions: &'a [Revision],
-    pub(super) extensions: &'a Extensions,
+pub(crate) struct Served<'a> {
+    pub(crate) revisions: &'a [Revision],
+    pub(crate) extensions: &'a Extensions,
     /// `None` before the server for the message is known.
-    pub(super) tolerance: Option<&'a Tolerance>,
+    pub(crate) tolerance: Option<&'a Tolerance>,
 }
 
 impl Served<'_> {
@@ -67,11 +67,11 @@ enum Header {
 }
 
 /// A message, with the headers that came with it.
-pub(in crate::http::server) struct Message<'m> {
-    pub(super) served: Served<'m>,
-    pub(super) headers: &'m HeaderMap,
-    pub(super) method: &'m str,
-    pub(super) params: &'m RequestParams<'m>,
+pub(crate) struct Message<'m> {
+    pub(crate) served: Served<'m>,
+    pub(crate) headers: &'m HeaderMap,
+    pub(crate) method: &'m str,
+    pub(crate) params: &'m RequestParams<'m>,
     kind: Kind,
     header: Header,
     /// Whether the rules of modern revisions apply to the message.
@@ -91,7 +91,7 @@ impl Header {
 ///
 /// # Errors
 /// The refusal, if the header names an unknown revision.
-pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
+pub(crate) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     match Header::of(headers) {
         Header::Absent => Ok(None),
         Header::Known(revision) => Ok(Some(revision)),
@@ -99,12 +99,12 @@ pub(super) fn named(served: &[Revision], headers: &HeaderMap) -> Result<Option<R
     }
 }
 
-pub(super) fn unserved(served: &[Revision], version: &str) -> Refusal {
+pub(crate) fn unserved(served: &[Revision], version: &str) -> Refusal {
     Refusal::new(Check::Revision, unsupported_version(served, version).into())
 }
 
 impl<'m> Message<'m> {
-    pub(in crate::http::server) fn new(
+    pub(crate) fn new(
         headers: &'m HeaderMap,
         envelope: &'m Envelope<'_, RequestParams<'_>>,
     ) -> Self {
@@ -127,7 +127,7 @@ impl<'m> Message<'m> {
     }
 
     /// Whether modern rules apply to the message. This does not depend on the server or on any check.
-    pub(in crate::http::server) fn is_modern(&self) -> bool {
+    pub(crate) fn is_modern(&self) -> bool {
         self.is_modern && self.kind != Kind::Response
     }
 
@@ -155,7 +155,7 @@ impl<'m> Message<'m> {
         self.kind == Kind::Request && self.method == Initialize::NAME && !self.claims()
     }
 
-    pub(super) fn is_modern_request(&self) -> bool {
+    pub(crate) fn is_modern_request(&self) -> bool {
         self.kind == Kind::Request && self.is_modern
     }
 
@@ -172,7 +172,7 @@ impl<'m> Message<'m> {
     }
 
     /// The era of the message, if it has passed all checks.
-    pub(super) fn era(&self) -> Era {
+    pub(crate) fn era(&self) -> Era {
         self.revision().map_or(Era::Legacy, Era::Modern)
     }
 
@@ -183,7 +183,7 @@ impl<'m> Message<'m> {
 
 /// [`Check::Shape`], except for errors that parsing finds. Modern servers do not send requests, so there is nothing for a response
 /// to answer.
-pub(super) fn shape(message: &Message<'_>) -> Checked {
+pub(crate) fn shape(message: &Message<'_>) -> Checked {
     if message.kind == Kind::Response && message.is_modern {
         return Err(
             "unexpected response: clients of this revision send only requests and notifications"
@@ -194,7 +194,7 @@ pub(super) fn shape(message: &Message<'_>) -> Checked {
 }
 
 /// [`Check::Shape`] for a message within an array.
-pub(super) fn batched(message: &Message<'_>) -> Checked {
+pub(crate) fn batched(message: &Message<'_>) -> Checked {
     if message.is_modern {
         return Err(
             "unsupported batch: only revision 2025-03-26 has batches; send one message at a time"
@@ -205,7 +205,7 @@ pub(super) fn batched(message: &Message<'_>) -> Checked {
 }
 
 /// [`Check::RepeatedHeader`].
-pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
+pub(crate) fn repeated_header(message: &Message<'_>) -> Checked {
     static ROUTING: [HeaderName; 4] = [PROTOCOL_VERSION, SESSION_ID, METHOD, NAME];
     if message.headers.len() == message.headers.keys_len() {
         // No header is repeated.
@@ -221,12 +221,12 @@ pub(super) fn repeated_header(message: &Message<'_>) -> Checked {
 }
 
 /// [`Check::AmbiguousParams`].
-pub(super) fn ambiguous_params(message: &Message<'_>) -> Checked {
+pub(crate) fn ambiguous_params(message: &Message<'_>) -> Checked {
     message.params.check().map_err(Failure::from)
 }
 
 /// [`Check::RevisionHeader`]. Notifications need no headers, but those that are present must be correct.
-pub(super) fn revision_header(message: &Message<'_>) -> Checked {
+pub(crate) fn revision_header(message: &Message<'_>) -> Checked {
     let is_request = message.kind == Kind::Request;
     let missing = || {
         let what = message.meta().version();
@@ -262,7 +262,7 @@ fn disagreement(header: &str, body: &str) -> Failure {
 }
 
 /// [`Check::Revision`].
-pub(super) fn revision(message: &Message<'_>) -> Checked {
+pub(crate) fn revision(message: &Message<'_>) -> Checked {
     if let Some(version) = message.meta().version() {
         return match message.served.modern(&version) {
             Some(_) => Ok(()),
@@ -292,7 +292,7 @@ fn asked(params: &RequestParams<'_>) -> Option<String> {
 }
 
 /// [`Check::Meta`].
-pub(super) fn meta(message: &Message<'_>) -> Checked {
+pub(crate) fn meta(message: &Message<'_>) -> Checked {
     if !message.is_modern_request() {
         return Ok(());
     }
@@ -304,7 +304,7 @@ pub(super) fn meta(message: &Message<'_>) -> Checked {
 }
 
 /// [`Check::Method`]. In sessions, dispatch checks the method.
-pub(super) fn method(message: &Message<'_>) -> Checked {
+pub(crate) fn method(message: &Message<'_>) -> Checked {
     let Some(revision) = message.revision().filter(|_| message.kind == Kind::Request) else {
         return Ok(());
     };

@@ -17,7 +17,7 @@ use super::{
 use crate::http::names::{METHOD, NAME};
 
 /// [`Check::MethodHeader`](super::check::Check::MethodHeader).
-pub(super) fn method(message: &Message<'_>) -> Checked {
+pub(crate) fn method(message: &Message<'_>) -> Checked {
     if !message.is_modern() {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub(super) fn method(message: &Message<'_>) -> Checked {
 }
 
 /// [`Check::NameHeader`](super::check::Check::NameHeader).
-pub(super) fn name(message: &Message<'_>) -> Checked {
+pub(crate) fn name(message: &Message<'_>) -> Checked {
     if !message.is_modern_request() {
         return Ok(());
     }
@@ -91,7 +91,7 @@ fn repeats(header: &str, given: ReceivedHeader<'_>, body: Option<&str>) -> Check
 }
 
 /// [`Check::ParamHeaders`](super::check::Check::ParamHeaders).
-pub(super) fn params(
+pub(crate) fn params(
     headers: &HeaderMap,
     expected: &ParamHeaders,
     params: &RequestParams<'_>,

@@ -26,15 +26,15 @@ mod tests;
 #[cfg(feature = "auth")]
 mod token;
 
-pub(super) use access::Policy;
-pub(super) use body::{discard_body, read_body};
+pub(crate) use access::Policy;
+pub(crate) use body::{discard_body, read_body};
 #[cfg(test)]
-pub(super) use check::Check;
-pub(super) use head::{accepts_events, accepts_json, asks_for_events, is_json, single};
-pub(super) use message::Message;
-pub(super) use refusal::Refusal;
-pub(super) use run::{
+pub(crate) use check::Check;
+pub(crate) use head::{accepts_events, accepts_json, asks_for_events, is_json, single};
+pub(crate) use message::Message;
+pub(crate) use refusal::Refusal;
+pub(crate) use run::{
     check_accept, check_access, check_batch, check_head, check_message, check_session, check_target,
 };
 #[cfg(feature = "auth")]
-pub(super) use token::{ScopeCheck, admit};
+pub(crate) use token::{ScopeCheck, admit};

@@ -8,17 +8,17 @@ use crate::http::server::response::{self, Refused};
 
 /// The refusal of a request.
 #[derive(Debug)]
-pub(in crate::http::server) struct Refusal {
+pub(crate) struct Refusal {
     /// The check that the request failed.
-    pub(super) check: Check,
+    pub(crate) check: Check,
     /// The error for the response body. The request ID is added to it, if known.
-    pub(super) error: ErrorObject,
+    pub(crate) error: ErrorObject,
     /// The value of the header `Allow`.
-    pub(super) allow: Option<&'static str>,
+    pub(crate) allow: Option<&'static str>,
 }
 
 impl Refusal {
-    pub(super) fn new(check: Check, failure: Failure) -> Self {
+    pub(crate) fn new(check: Check, failure: Failure) -> Self {
         let mut error = ErrorObject::new(check.code(), failure.message);
         error.data = failure.data;
         Self {
@@ -29,12 +29,12 @@ impl Refusal {
     }
 
     /// Refuses a body that exceeded the limit while it was read.
-    pub(in crate::http::server) fn too_long(limit: usize) -> Self {
+    pub(crate) fn too_long(limit: usize) -> Self {
         Self::new(Check::BodyLength, Failure::too_long(limit))
     }
 
     /// Refuses a GET without a session. Modern servers do not support GET either.
-    pub(in crate::http::server) fn no_stream() -> Self {
+    pub(crate) fn no_stream() -> Self {
         let failure = Failure::from(
             "this is an MCP endpoint: send messages with POST; GET only opens event streams, with `Mcp-Session-Id` or `Accept: \
              text/event-stream`",
@@ -43,13 +43,13 @@ impl Refusal {
     }
 
     /// Refuses a GET or DELETE if there are no sessions. Modern revisions have only POST.
-    pub(in crate::http::server) fn no_sessions() -> Self {
+    pub(crate) fn no_sessions() -> Self {
         let failure = Failure::from("sessions are not supported here: send each request with POST");
         Self::new(Check::HttpMethod, failure.with_allow("POST"))
     }
 
     /// Refuses a body that is not a message. The caller adds the request ID, if it could be parsed.
-    pub(in crate::http::server) fn malformed(malformed: &Malformed) -> Self {
+    pub(crate) fn malformed(malformed: &Malformed) -> Self {
         let check = match malformed.error.code {
             ErrorCode::PARSE_ERROR => Check::Json,
             _ => Check::Shape,
@@ -58,7 +58,7 @@ impl Refusal {
     }
 
     /// The response to the client.
-    pub(in crate::http::server) fn response(&self, id: Option<&RequestId>) -> Refused {
+    pub(crate) fn response(&self, id: Option<&RequestId>) -> Refused {
         let Self { check, error, .. } = self;
         tracing::debug!(?check, error = error.message, "rejected request");
         let mut response = Box::new(response::error(check.status(), id, error));

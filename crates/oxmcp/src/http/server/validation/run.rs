@@ -27,7 +27,7 @@ use crate::{
 ///
 /// # Errors
 /// If a check fails: the refusal.
-pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
+pub(crate) fn check_access(policy: &Policy, parts: &Parts) -> Result<(), Refusal> {
     require(Check::Host, access::host(policy, parts))?;
     require(Check::Origin, access::origin(policy, parts))
 }
@@ -37,7 +37,7 @@ pub(in crate::http::server) fn check_access(policy: &Policy, parts: &Parts) -> R
 ///
 /// # Errors
 /// The response that refuses the request.
-pub(in crate::http::server) fn check_target(policy: &Policy, parts: &Parts) -> Result<(), Refused> {
+pub(crate) fn check_target(policy: &Policy, parts: &Parts) -> Result<(), Refused> {
     check_access(policy, parts)?;
     if head::seeks_metadata(parts) {
         let why =
@@ -51,7 +51,7 @@ pub(in crate::http::server) fn check_target(policy: &Policy, parts: &Parts) -> R
 ///
 /// # Errors
 /// If the client does not accept both types of responses: the refusal.
-pub(in crate::http::server) fn check_accept(parts: &Parts) -> Result<(), Refusal> {
+pub(crate) fn check_accept(parts: &Parts) -> Result<(), Refusal> {
     require(Check::Accept, head::accept_both(parts))
 }
 
@@ -59,7 +59,7 @@ pub(in crate::http::server) fn check_accept(parts: &Parts) -> Result<(), Refusal
 ///
 /// # Errors
 /// If a check fails: the refusal.
-pub(in crate::http::server) fn check_head(limit: usize, parts: &Parts) -> Result<(), Refusal> {
+pub(crate) fn check_head(limit: usize, parts: &Parts) -> Result<(), Refusal> {
     require(Check::HttpMethod, head::http_method(parts))?;
     require(Check::ContentType, head::content_type(parts))?;
     require(Check::Accept, head::accept(parts))?;
@@ -67,18 +67,18 @@ pub(in crate::http::server) fn check_head(limit: usize, parts: &Parts) -> Result
 }
 
 /// A message that has passed all checks.
-pub(in crate::http::server) struct Validated {
-    pub(in crate::http::server) era: Era,
+pub(crate) struct Validated {
+    pub(crate) era: Era,
     /// The error to answer with if the caller may see the tool. A caller that may not see the tool must not learn from a refusal
     /// that it exists.
-    pub(in crate::http::server) mismatch: Option<Error>,
+    pub(crate) mismatch: Option<Error>,
 }
 
 /// Checks a message, and returns the era whose rules apply to it.
 ///
 /// # Errors
 /// The refusal, if a check fails. The caller adds the request ID.
-pub(in crate::http::server) fn check_message<'m>(
+pub(crate) fn check_message<'m>(
     features: &'m Features,
     mut message: Message<'m>,
 ) -> Result<Validated, Refusal> {
@@ -123,10 +123,7 @@ fn param_headers(features: &Features, message: &Message<'_>) -> Result<Option<Er
 ///
 /// # Errors
 /// The refusal, if the server has no sessions, or the header names a revision that it does not serve.
-pub(in crate::http::server) fn check_session(
-    features: &Features,
-    headers: &HeaderMap,
-) -> Result<(), Refusal> {
+pub(crate) fn check_session(features: &Features, headers: &HeaderMap) -> Result<(), Refusal> {
     let served = &features.revisions;
     if served.iter().all(|it| it.is_modern()) {
         return Err(Refusal::no_sessions());
@@ -143,10 +140,7 @@ pub(in crate::http::server) fn check_session(
 ///
 /// # Errors
 /// The refusal, if the body is not an array, or if a header or one of the messages is modern.
-pub(in crate::http::server) fn check_batch(
-    headers: &HeaderMap,
-    body: &[u8],
-) -> Result<(), Refusal> {
+pub(crate) fn check_batch(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
     named(&Revision::ALL, headers)?;
     let mut outcome = Ok(());
     let text = str::from_utf8(body).unwrap_or_default();
@@ -167,7 +161,7 @@ pub(in crate::http::server) fn check_batch(
     outcome.map_err(|failure| Refusal::new(Check::Shape, failure))
 }
 
-pub(super) fn unreadable_array() -> Refusal {
+pub(crate) fn unreadable_array() -> Refusal {
     let why = "not JSON: the array is incomplete";
     Refusal::new(Check::Json, why.into())
 }

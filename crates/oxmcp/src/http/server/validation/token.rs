@@ -32,7 +32,7 @@ use crate::{
 ///
 /// # Errors
 /// The response that rejects the request, or the metadata of the resource, if that was requested.
-pub(in crate::http::server) async fn admit(
+pub(crate) async fn admit(
     protection: &Protection,
     policy: &Policy,
     parts: &mut Parts,
@@ -52,16 +52,16 @@ pub(in crate::http::server) async fn admit(
 }
 
 /// The context for checking the scopes of a message: what decides which items its caller may see.
-pub(in crate::http::server) struct ScopeCheck<'a> {
-    pub(in crate::http::server) protection: Option<&'a Protection>,
-    pub(in crate::http::server) features: &'a Features,
+pub(crate) struct ScopeCheck<'a> {
+    pub(crate) protection: Option<&'a Protection>,
+    pub(crate) features: &'a Features,
     /// The caller that handlers see.
-    pub(in crate::http::server) caller: Option<&'a Principal>,
+    pub(crate) caller: Option<&'a Principal>,
     /// Makes a connection like the one on which the message will arrive.
-    pub(in crate::http::server) connection: &'a dyn Fn() -> Option<Arc<Connection>>,
+    pub(crate) connection: &'a dyn Fn() -> Option<Arc<Connection>>,
     /// Whether modern rules apply to the message.
-    pub(in crate::http::server) is_modern: bool,
-    pub(in crate::http::server) parts: &'a Parts,
+    pub(crate) is_modern: bool,
+    pub(crate) parts: &'a Parts,
 }
 
 impl ScopeCheck<'_> {
@@ -69,7 +69,7 @@ impl ScopeCheck<'_> {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(in crate::http::server) fn check_scopes(
+    pub(crate) fn check_scopes(
         &self,
         message: &Envelope<'_, RequestParams<'_>>,
     ) -> Result<(), Refused> {
@@ -83,7 +83,7 @@ impl ScopeCheck<'_> {
     ///
     /// # Errors
     /// The response that refuses the request.
-    pub(in crate::http::server) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
+    pub(crate) fn check_scopes_of_body(&self, body: &[u8]) -> Result<(), Refused> {
         // The session also ignores the mark.
         let body = after_byte_order_mark(body).unwrap_or(body);
         let mut messages = vec![body];

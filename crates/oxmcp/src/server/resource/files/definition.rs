@@ -71,7 +71,7 @@ pub struct FileResources {
     prefix: Option<String>,
     name: String,
     max_bytes: u64,
-    pub(in crate::server::resource) listed: usize,
+    pub(crate) listed: usize,
     hidden: bool,
     roots: Roots,
     cache: Option<CacheHint>,

@@ -17,27 +17,27 @@ const MAX_DEPTH: usize = 64;
 
 /// A directory and its contents. It remains the same directory even if another one takes its path.
 #[derive(Debug)]
-pub(super) struct Directory(system::Root);
+pub(crate) struct Directory(system::Root);
 
 /// A file found by listing.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) names: Vec<OsString>,
-    pub(super) size: u64,
+pub(crate) struct Found {
+    pub(crate) names: Vec<OsString>,
+    pub(crate) size: u64,
 }
 
 impl Directory {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         system::Root::open(path).map(Self)
     }
 
     /// The path of the directory when it was opened, without symbolic links.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Reads a file. Blocks.
-    pub(super) fn read(&self, names: &[OsString], max_bytes: u64) -> Result<Vec<u8>, Refused> {
+    pub(crate) fn read(&self, names: &[OsString], max_bytes: u64) -> Result<Vec<u8>, Refused> {
         let Some((name, parents)) = names.split_last() else {
             return Err(Refused::NotFound);
         };
@@ -53,7 +53,7 @@ impl Directory {
     }
 
     /// Lists the files in the directory, in the order of their names. Blocks.
-    pub(super) fn list(&self, most: usize, hidden: bool) -> io::Result<Vec<Found>> {
+    pub(crate) fn list(&self, most: usize, hidden: bool) -> io::Result<Vec<Found>> {
         let mut list = List {
             found: Vec::new(),
             most,

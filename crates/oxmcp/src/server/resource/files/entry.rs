@@ -4,7 +4,7 @@ use std::io;
 
 /// The reason for refusing a file.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     NotFound,
     /// It is not a regular file, for this reason.
     NoFile(&'static str),
@@ -15,7 +15,7 @@ pub(super) enum Refused {
 
 /// An entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     File { size: u64 },
     Directory,
     Other,

@@ -34,7 +34,7 @@ fn name(bytes: Vec<u8>) -> Option<OsString> {
 }
 
 /// A name, encoded for a URI.
-pub(super) fn encoded(name: &OsStr) -> String {
+pub(crate) fn encoded(name: &OsStr) -> String {
     let mut out = String::new();
     // Other programs do not encode these bytes in paths, and clients build such URIs themselves.
     let is_plain = |byte: u8| is_reserved(byte) && !b"/?#[]".contains(&byte);
@@ -45,7 +45,7 @@ pub(super) fn encoded(name: &OsStr) -> String {
 }
 
 /// The URI of a directory: the prefix of the URIs of all its files.
-pub(super) fn file_uri(directory: &Path) -> String {
+pub(crate) fn file_uri(directory: &Path) -> String {
     let mut uri = "file://".to_owned();
     for component in directory.components() {
         match component {
@@ -67,7 +67,7 @@ pub(super) fn file_uri(directory: &Path) -> String {
 
 /// The names in a path of a URI. `None` if the path could leave its directory (a name is empty, `.` or `..`, or contains a
 /// separator), or has too many names.
-pub(super) fn names(path: &str) -> Option<Vec<OsString>> {
+pub(crate) fn names(path: &str) -> Option<Vec<OsString>> {
     let parts = path.split('/');
     if parts.clone().count() > MAX_NAMES {
         return None;
@@ -87,7 +87,7 @@ fn single(bytes: Vec<u8>) -> Option<OsString> {
 }
 
 /// Whether a path is hidden: any of its names begins with a dot.
-pub(super) fn is_hidden(names: &[OsString]) -> bool {
+pub(crate) fn is_hidden(names: &[OsString]) -> bool {
     names.iter().any(|name| bytes(name).first() == Some(&b'.'))
 }
 

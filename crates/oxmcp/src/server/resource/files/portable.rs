@@ -12,19 +12,19 @@ use super::entry::{Kind, Refused};
 
 /// The served directory.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(crate) struct Root {
     path: PathBuf,
 }
 
 /// A directory on the way to a file.
 #[derive(Debug)]
-pub(super) struct Level<'a> {
+pub(crate) struct Level<'a> {
     root: &'a Path,
     path: PathBuf,
 }
 
 impl Root {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         if !path.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
@@ -32,11 +32,11 @@ impl Root {
         Ok(Self { path })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn top(&self) -> io::Result<Level<'_>> {
+    pub(crate) fn top(&self) -> io::Result<Level<'_>> {
         Ok(Level {
             root: &self.path,
             path: self.path.clone(),
@@ -56,7 +56,7 @@ impl<'a> Level<'a> {
     }
 
     /// Opens a subdirectory.
-    pub(super) fn enter(&self, name: &OsStr) -> io::Result<Level<'a>> {
+    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Level<'a>> {
         let path = self.child(name)?;
         if !path.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
@@ -66,18 +66,18 @@ impl<'a> Level<'a> {
     }
 
     /// The kind of an entry; links are not followed.
-    pub(super) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
+    pub(crate) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
         Ok(kind(&fs::symlink_metadata(self.path.join(name))?))
     }
 
     /// The names of all entries.
-    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let entries = fs::read_dir(&self.path)?;
         entries.map(|entry| Ok(entry?.file_name())).collect()
     }
 
     /// Reads a file.
-    pub(super) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
+    pub(crate) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
         let path = self.child(name)?;
         let file = File::open(&path)?;
         match kind(&file.metadata()?) {

@@ -30,24 +30,24 @@ const MAX_CONCURRENT: usize = 16;
 
 /// A directory, and the settings by which it is served.
 #[derive(Debug)]
-pub(super) struct Files {
-    pub(super) directory: Directory,
+pub(crate) struct Files {
+    pub(crate) directory: Directory,
     /// The path given by the author. Clients may know the directory by this path.
-    pub(super) given: PathBuf,
-    pub(super) max_bytes: u64,
-    pub(super) hidden: bool,
-    pub(super) roots: Roots,
-    pub(super) permits: Arc<Semaphore>,
+    pub(crate) given: PathBuf,
+    pub(crate) max_bytes: u64,
+    pub(crate) hidden: bool,
+    pub(crate) roots: Roots,
+    pub(crate) permits: Arc<Semaphore>,
 }
 
 /// The permits for concurrent reads.
-pub(super) fn permits() -> Arc<Semaphore> {
+pub(crate) fn permits() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MAX_CONCURRENT))
 }
 
 impl Files {
     /// The handler of the template: reads the file that the variable names.
-    pub(super) fn template(self: Arc<Self>) -> ErasedHandler {
+    pub(crate) fn template(self: Arc<Self>) -> ErasedHandler {
         Arc::new(move |context, target| {
             let path = match target.captures.first() {
                 // The path is not decoded yet, since a name need not be text.
@@ -63,7 +63,7 @@ impl Files {
     }
 
     /// The handler of a listed file.
-    pub(super) fn listed(self: &Arc<Self>, names: &[OsString]) -> ErasedHandler {
+    pub(crate) fn listed(self: &Arc<Self>, names: &[OsString]) -> ErasedHandler {
         let (files, names) = (Arc::clone(self), names.to_vec());
         Arc::new(move |context, target| {
             let (files, names) = (Arc::clone(&files), names.clone());
@@ -217,7 +217,7 @@ const TYPES: &[(&str, &str)] = &[
 ];
 
 /// The MIME type of a file, by its name.
-pub(super) fn mime_type(names: &[OsString]) -> Option<&'static str> {
+pub(crate) fn mime_type(names: &[OsString]) -> Option<&'static str> {
     let ending = Path::new(names.last()?).extension()?.to_str()?;
     let ending = ending.to_ascii_lowercase();
     let at = TYPES.binary_search_by(|(known, _)| (*known).cmp(&ending));

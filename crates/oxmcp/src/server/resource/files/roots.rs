@@ -9,7 +9,7 @@ use crate::{error::Result, session::connection::RequestContext};
 
 /// The effect of a client's roots on a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Roots {
+pub(crate) enum Roots {
     /// A client with roots can read only files within them.
     WhereKnown,
     /// The same, and a client without roots can read nothing.
@@ -18,7 +18,7 @@ pub(super) enum Roots {
 }
 
 /// The client's roots. `None` if it lacks the capability.
-pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
+pub(crate) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
     if cx.client_capabilities().roots.is_none() {
         return Ok(None);
     }
@@ -32,7 +32,7 @@ pub(super) async fn of(cx: &RequestContext) -> Result<Option<Vec<Root>>> {
 }
 
 /// Whether one of the paths of a file is within one of the roots.
-pub(super) fn hold(roots: &[Root], paths: &[PathBuf]) -> bool {
+pub(crate) fn hold(roots: &[Root], paths: &[PathBuf]) -> bool {
     let paths: Vec<_> = paths
         .iter()
         .filter_map(|path| of_uri(&file_uri(path)))

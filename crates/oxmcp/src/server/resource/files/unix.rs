@@ -18,31 +18,31 @@ use super::entry::{Kind, Refused};
 
 /// The served directory.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(crate) struct Root {
     descriptor: OwnedFd,
     path: PathBuf,
 }
 
 /// A directory on the way to a file.
 #[derive(Debug)]
-pub(super) enum Level<'a> {
+pub(crate) enum Level<'a> {
     Top(BorrowedFd<'a>),
     Below(OwnedFd),
 }
 
 impl Root {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor = fs::open(&path, flags, Mode::empty())?;
         Ok(Self { descriptor, path })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn top(&self) -> io::Result<Level<'_>> {
+    pub(crate) fn top(&self) -> io::Result<Level<'_>> {
         Ok(Level::Top(self.descriptor.as_fd()))
     }
 }
@@ -56,20 +56,20 @@ impl Level<'_> {
     }
 
     /// Opens a subdirectory.
-    pub(super) fn enter(&self, name: &OsStr) -> io::Result<Level<'static>> {
+    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Level<'static>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = fs::openat(self.descriptor(), name, flags, Mode::empty())?;
         Ok(Level::Below(below))
     }
 
     /// The kind of an entry; links are not followed.
-    pub(super) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
+    pub(crate) fn kind(&self, name: &OsStr) -> io::Result<Kind> {
         let stat = fs::statat(self.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(kind(&stat))
     }
 
     /// The names of all entries.
-    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(self.descriptor())? {
             let entry = entry?;
@@ -82,7 +82,7 @@ impl Level<'_> {
     }
 
     /// Reads a file.
-    pub(super) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
+    pub(crate) fn read(&self, name: &OsStr, max_bytes: u64) -> Result<Vec<u8>, Refused> {
         // The file may have been replaced since it was checked: opening it must neither block nor follow a link.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

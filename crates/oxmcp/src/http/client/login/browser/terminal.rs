@@ -22,13 +22,13 @@ const MAX_LINE: usize = 4096;
 
 /// Whether standard input is a terminal.
 #[cfg(unix)]
-pub(super) fn is_input() -> bool {
+pub(crate) fn is_input() -> bool {
     io::stdin().is_terminal()
 }
 
 /// The next line of standard input, if that is a terminal that gives whole lines to this program; otherwise `None`.
 #[cfg(unix)]
-pub(super) async fn line() -> Option<String> {
+pub(crate) async fn line() -> Option<String> {
     if !is_input() {
         return None;
     }
@@ -78,12 +78,12 @@ fn gives_lines(terminal: impl AsFd) -> bool {
 
 /// Whether lines are read from standard input. Never on this system, because a read cannot be taken back.
 #[cfg(not(unix))]
-pub(super) fn is_input() -> bool {
+pub(crate) fn is_input() -> bool {
     false
 }
 
 #[cfg(not(unix))]
-pub(super) async fn line() -> Option<String> {
+pub(crate) async fn line() -> Option<String> {
     None
 }
 

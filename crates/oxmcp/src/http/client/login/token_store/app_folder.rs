@@ -9,13 +9,13 @@ use std::{
 use crate::error::{Error, Result};
 
 /// The folder of a program's logins.
-pub(super) fn logins_of(app: &str) -> Result<PathBuf> {
+pub(crate) fn logins_of(app: &str) -> Result<PathBuf> {
     Ok(folder_of(app)?.join("logins"))
 }
 
 /// The folder of a program's logins that are sealed by a key of a keyring.
 #[cfg(feature = "keyring")]
-pub(super) fn sealed_logins_of(app: &str) -> Result<PathBuf> {
+pub(crate) fn sealed_logins_of(app: &str) -> Result<PathBuf> {
     Ok(folder_of(app)?.join("sealed-logins"))
 }
 

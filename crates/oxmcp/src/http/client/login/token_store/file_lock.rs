@@ -17,12 +17,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A lock that is held until this is dropped, or the process ends in any way.
-pub(super) struct FileLock(File);
+pub(crate) struct FileLock(File);
 
 impl FileLock {
     /// Waits for the lock of a file. The file must be open for writing, because others cannot be locked over NFS. The file remains
     /// when the lock is released, because another process may be about to take it.
-    pub(super) async fn acquire(file: File, path: &Path) -> Result<Self> {
+    pub(crate) async fn acquire(file: File, path: &Path) -> Result<Self> {
         let deadline = Instant::now() + TIMEOUT;
         while !try_lock(&file)? {
             if Instant::now() >= deadline {

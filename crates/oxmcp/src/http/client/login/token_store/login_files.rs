@@ -31,7 +31,7 @@ const NEW: &str = "new.tmp";
 
 /// A folder of logins.
 #[derive(Clone)]
-pub(super) struct LoginFiles {
+pub(crate) struct LoginFiles {
     folder: Arc<Path>,
 }
 
@@ -44,18 +44,18 @@ struct StoredLogin {
 }
 
 impl LoginFiles {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: PathBuf) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The stored credentials under a key.
-    pub(super) async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
+    pub(crate) async fn load(&self, key: &CredentialKey) -> Result<Option<Secret>> {
         let (files, key) = (self.clone(), key.clone());
         blocking(move || {
             let login = files.read(&name_of(&key))?;
@@ -66,7 +66,7 @@ impl LoginFiles {
     }
 
     /// Stores the text that `make` returns. `make` runs while no other process writes.
-    pub(super) async fn save(
+    pub(crate) async fn save(
         &self,
         key: &CredentialKey,
         make: impl FnOnce() -> Result<Secret> + Send + 'static,
@@ -88,7 +88,7 @@ impl LoginFiles {
         .await
     }
 
-    pub(super) async fn remove(&self, key: &CredentialKey) -> Result<()> {
+    pub(crate) async fn remove(&self, key: &CredentialKey) -> Result<()> {
         let (files, key) = (self.clone(), key.clone());
         blocking(move || {
             if !files.is_there()? {
@@ -106,7 +106,7 @@ impl LoginFiles {
     }
 
     /// Waits for the lock of a key.
-    pub(super) async fn lock(&self, key: &CredentialKey) -> Result<FileLock> {
+    pub(crate) async fn lock(&self, key: &CredentialKey) -> Result<FileLock> {
         let [place, ..] = digest_of(key);
         self.lock_file(format!("{place:02x}.lock")).await
     }
@@ -123,7 +123,7 @@ impl LoginFiles {
         FileLock::acquire(blocking(open).await?, &path).await
     }
 
-    pub(super) async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
+    pub(crate) async fn keys(&self, user: &str) -> Result<Vec<CredentialKey>> {
         let (files, user) = (self.clone(), user.to_owned());
         blocking(move || {
             if !files.is_there()? {
@@ -315,7 +315,7 @@ fn name_of(key: &CredentialKey) -> String {
 }
 
 /// Runs work that waits for the disk, or for a keyring, on a thread for blocking work.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let ended = spawn_blocking(work).await;

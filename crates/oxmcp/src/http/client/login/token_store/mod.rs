@@ -15,4 +15,4 @@ pub use keyring::KeyringTokenStore;
 pub use memory::MemoryTokenStore;
 pub use store::{TokenStore, TokenStoreLock};
 
-pub(super) use store::DynTokenStore;
+pub(crate) use store::DynTokenStore;

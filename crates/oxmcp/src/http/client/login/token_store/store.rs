@@ -87,9 +87,7 @@ impl fmt::Debug for TokenStoreLock {
 }
 
 /// A [`TokenStore`] as a trait object.
-pub(in crate::http::client::login) trait DynTokenStore:
-    Send + Sync
-{
+pub(crate) trait DynTokenStore: Send + Sync {
     fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>>;
     fn save_boxed<'a>(&'a self, key: &'a CredentialKey, text: Secret) -> BoxFuture<'a, Result<()>>;
     fn remove_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<()>>;

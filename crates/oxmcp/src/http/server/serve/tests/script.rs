@@ -36,16 +36,16 @@ use crate::{
     limits::Limits,
 };
 
-pub(super) type Accepted = io::Result<Recorded>;
+pub(crate) type Accepted = io::Result<Recorded>;
 
 /// A listener that accepts the connections that a test gives it.
-pub(super) struct Script {
+pub(crate) struct Script {
     accepted: mpsc::Receiver<Accepted>,
-    pub(super) asked: Arc<AtomicUsize>,
+    pub(crate) asked: Arc<AtomicUsize>,
 }
 
 impl Script {
-    pub(super) fn new(accepted: mpsc::Receiver<Accepted>) -> Self {
+    pub(crate) fn new(accepted: mpsc::Receiver<Accepted>) -> Self {
         Self {
             accepted,
             asked: Arc::default(),
@@ -71,10 +71,10 @@ impl Listener for Script {
 }
 
 /// A pipe that records each write.
-pub(super) struct Recorded(DuplexStream, Arc<Mutex<Vec<String>>>);
+pub(crate) struct Recorded(DuplexStream, Arc<Mutex<Vec<String>>>);
 
 impl Recorded {
-    pub(super) fn new(pipe: DuplexStream) -> Self {
+    pub(crate) fn new(pipe: DuplexStream) -> Self {
         Self(pipe, Arc::default())
     }
 }
@@ -114,13 +114,13 @@ impl AsyncWrite for Recorded {
 
 /// The service under test, whose behavior depends on the path of the request. It counts running requests.
 #[derive(Clone, Default)]
-pub(super) struct Paths {
-    pub(super) running: Arc<AtomicUsize>,
-    pub(super) dropped: Arc<Notify>,
-    pub(super) go_on: Arc<Notify>,
+pub(crate) struct Paths {
+    pub(crate) running: Arc<AtomicUsize>,
+    pub(crate) dropped: Arc<Notify>,
+    pub(crate) go_on: Arc<Notify>,
 }
 
-pub(super) struct Running(Paths);
+pub(crate) struct Running(Paths);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -175,18 +175,18 @@ impl Service<Request<Incoming>> for Paths {
 }
 
 /// The address under test, with its connections and its service.
-pub(super) struct Tested {
-    pub(super) serving: Arc<ServerHandle>,
-    pub(super) paths: Paths,
-    pub(super) accepted: mpsc::Sender<Accepted>,
-    pub(super) asked: Arc<AtomicUsize>,
+pub(crate) struct Tested {
+    pub(crate) serving: Arc<ServerHandle>,
+    pub(crate) paths: Paths,
+    pub(crate) accepted: mpsc::Sender<Accepted>,
+    pub(crate) asked: Arc<AtomicUsize>,
 }
 
-pub(super) fn tested(limits: Limits) -> Tested {
+pub(crate) fn tested(limits: Limits) -> Tested {
     tested_until(limits, async {})
 }
 
-pub(super) fn tested_until(
+pub(crate) fn tested_until(
     limits: Limits,
     on_close: impl Future<Output = ()> + Send + 'static,
 ) -> Tested {
@@ -209,7 +209,7 @@ pub(super) fn tested_until(
 }
 
 impl Tested {
-    pub(super) async fn connect(&self) -> Client {
+    pub(crate) async fn connect(&self) -> Client {
         let (near, far) = duplex(1 << 20);
         let writes = Arc::default();
         let recorded = Recorded(far, Arc::clone(&writes));
@@ -217,30 +217,30 @@ impl Tested {
         Client { near, writes }
     }
 
-    pub(super) async fn until_running(&self, count: usize) {
+    pub(crate) async fn until_running(&self, count: usize) {
         while self.paths.running.load(Ordering::SeqCst) != count {
             sleep(Duration::from_millis(1)).await;
         }
     }
 }
 
-pub(super) struct Client {
-    pub(super) near: DuplexStream,
-    pub(super) writes: Arc<Mutex<Vec<String>>>,
+pub(crate) struct Client {
+    pub(crate) near: DuplexStream,
+    pub(crate) writes: Arc<Mutex<Vec<String>>>,
 }
 
 impl Client {
-    pub(super) async fn send(&mut self, text: &str) {
+    pub(crate) async fn send(&mut self, text: &str) {
         self.near.write_all(text.as_bytes()).await.unwrap();
     }
 
-    pub(super) async fn get(&mut self, path: &str) {
+    pub(crate) async fn get(&mut self, path: &str) {
         self.send(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n"))
             .await;
     }
 
     /// Reads until the text has arrived.
-    pub(super) async fn read_until(&mut self, text: &str) -> String {
+    pub(crate) async fn read_until(&mut self, text: &str) -> String {
         let mut read = String::new();
         while !read.contains(text) {
             let byte = self.near.read_u8().await;
@@ -251,7 +251,7 @@ impl Client {
     }
 
     /// The bytes that arrive until the other side closes.
-    pub(super) async fn rest(&mut self) -> String {
+    pub(crate) async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         self.near.read_to_end(&mut rest).await.unwrap();
         String::from_utf8_lossy(&rest).into_owned()

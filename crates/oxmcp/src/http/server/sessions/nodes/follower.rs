@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(800);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Reads a request stream that another node writes.
-pub(in super::super) struct Follower {
+pub(crate) struct Follower {
     place: StreamKey,
     /// Whether events without data are sent.
     has_empty: bool,
@@ -47,7 +47,7 @@ pub(in super::super) struct Follower {
 }
 
 impl Follower {
-    pub(in super::super) fn new(place: StreamKey, has_empty: bool, seen: u64) -> Self {
+    pub(crate) fn new(place: StreamKey, has_empty: bool, seen: u64) -> Self {
         Self {
             place,
             has_empty,
@@ -62,13 +62,13 @@ impl Follower {
     }
 
     /// Restarts after this event.
-    pub(in super::super) fn restart(&mut self, seen: u64) {
+    pub(crate) fn restart(&mut self, seen: u64) {
         self.seen = seen;
         self.has_ended = false;
     }
 
     /// The next events, encoded for the client. `None` at the end of the stream, or if it cannot continue. Cancel safe.
-    pub(in super::super) async fn next(&mut self) -> Option<Vec<u8>> {
+    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
         while !self.has_ended {
             match self.place.after(self.seen, REPLAYED).await {
                 Ok(Replay::Events { events, ended }) => {

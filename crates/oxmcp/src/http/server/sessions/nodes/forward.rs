@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// Takes messages outside requests from a session's outbox, if no stream does. It is the waker of the outbox, and has no task while
 /// there are no messages, because there may be thousands of sessions.
-pub(in super::super) struct Forwarder {
+pub(crate) struct Forwarder {
     connection: Weak<Connection>,
     /// The location of the GET stream.
     place: StreamKey,
@@ -42,7 +42,7 @@ impl Wake for Forwarder {
 }
 
 impl Forwarder {
-    pub(super) fn new(connection: &Arc<Connection>, place: StreamKey) -> Arc<Self> {
+    pub(crate) fn new(connection: &Arc<Connection>, place: StreamKey) -> Arc<Self> {
         Arc::new(Self {
             connection: Arc::downgrade(connection),
             place,
@@ -52,13 +52,13 @@ impl Forwarder {
     }
 
     /// Forwards pending messages and those that follow, in a task that ends when there are none.
-    pub(in super::super) fn begin(self: &Arc<Self>) {
+    pub(crate) fn begin(self: &Arc<Self>) {
         let forwarder = Arc::clone(self);
         spawn_on(&self.runtime, async move { forwarder.run().await });
     }
 
     /// Waits until no other task takes from the outbox, and locks the taken messages. No other task takes while the guard is held.
-    pub(super) async fn lock(&self) -> OwnedMutexGuard<Vec<u8>> {
+    pub(crate) async fn lock(&self) -> OwnedMutexGuard<Vec<u8>> {
         Arc::clone(&self.waiting).lock_owned().await
     }
 

@@ -25,7 +25,7 @@ use crate::{
 const HELD: Duration = Duration::from_secs(60 * 60);
 
 /// The state of the GET stream on the node that sends it.
-pub(in super::super) struct GetStream {
+pub(crate) struct GetStream {
     forwarder: Arc<Forwarder>,
     /// Messages outside requests that wait on this node. `None` until this stream takes them.
     waiting: Option<OwnedMutexGuard<Vec<u8>>>,
@@ -37,13 +37,13 @@ pub(in super::super) struct GetStream {
     /// Whether the last wait reported a change, without an event sent since then.
     was_told: bool,
     /// The changes that the client was notified of.
-    pub(in super::super) told: ToldChanges,
+    pub(crate) told: ToldChanges,
     /// Whether the client may have been notified of other changes.
     is_new: bool,
 }
 
 impl GetStream {
-    pub(in super::super) fn new(forwarder: &Arc<Forwarder>) -> Self {
+    pub(crate) fn new(forwarder: &Arc<Forwarder>) -> Self {
         Self {
             forwarder: Arc::clone(forwarder),
             waiting: None,
@@ -57,19 +57,19 @@ impl GetStream {
     }
 
     /// Takes the messages outside requests that wait on this node, and all that follow.
-    pub(in super::super) async fn take_waiting(&mut self) -> Vec<u8> {
+    pub(crate) async fn take_waiting(&mut self) -> Vec<u8> {
         let mut waiting = self.forwarder.lock().await;
         let taken = std::mem::take(&mut *waiting);
         self.waiting = Some(waiting);
         taken
     }
 
-    pub(in super::super) fn is_taken(&self) -> bool {
+    pub(crate) fn is_taken(&self) -> bool {
         self.is_taken
     }
 
     /// Handles a silence of the stream. Returns whether the stream must still be taken.
-    pub(in super::super) fn is_delegated(&mut self) -> bool {
+    pub(crate) fn is_delegated(&mut self) -> bool {
         // By now all nodes have announced the changes they know.
         self.told.clear();
         !self.is_taken
@@ -77,7 +77,7 @@ impl GetStream {
 
     /// Takes the stream from the node that has it. Returns the index of the last event that its client has seen, or else of the
     /// last that any client has read. `None` if the store does not return it.
-    pub(in super::super) async fn take(
+    pub(crate) async fn take(
         &mut self,
         writer: &mut StreamWriter,
         seen: Option<u64>,
@@ -102,12 +102,12 @@ impl GetStream {
     }
 
     /// Records that a new client has arrived, which has seen part of the stream.
-    pub(in super::super) fn note_client(&mut self) {
+    pub(crate) fn note_client(&mut self) {
         self.is_new = true;
     }
 
     /// Finds the changes that a newly arrived client was notified of, in the events up to this one.
-    pub(in super::super) async fn look_back(&mut self, place: &StreamKey, seen: u64) {
+    pub(crate) async fn look_back(&mut self, place: &StreamKey, seen: u64) {
         if !std::mem::take(&mut self.is_new) {
             return;
         }
@@ -115,7 +115,7 @@ impl GetStream {
     }
 
     /// Waits until other nodes may have added events after this one, or taken the stream. Cancel safe.
-    pub(in super::super) async fn changed(&mut self, place: Option<&StreamKey>, sent: u64) {
+    pub(crate) async fn changed(&mut self, place: Option<&StreamKey>, sent: u64) {
         let Some(place) = place.filter(|_| self.is_taken) else {
             return pending().await;
         };
@@ -124,17 +124,17 @@ impl GetStream {
     }
 
     /// Records that another event was sent.
-    pub(in super::super) fn note_sent(&mut self) {
+    pub(crate) fn note_sent(&mut self) {
         self.watching = Watching::default();
         self.was_told = false;
     }
 
     /// Whether the store has yet to record that all events up to this one were sent.
-    pub(in super::super) fn is_unmarked(&self, sent: u64) -> bool {
+    pub(crate) fn is_unmarked(&self, sent: u64) -> bool {
         self.is_taken && self.marked < sent
     }
 
-    pub(in super::super) fn note_marked(&mut self, sent: u64) {
+    pub(crate) fn note_marked(&mut self, sent: u64) {
         self.marked = sent;
     }
 }

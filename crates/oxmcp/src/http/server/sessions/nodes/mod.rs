@@ -8,8 +8,8 @@ mod relay;
 mod session_bus;
 mod undelivered;
 
-pub(super) use follower::Follower;
-pub(super) use forward::Forwarder;
-pub(super) use get_stream::GetStream;
-pub(in crate::http::server) use relay::{relay, relay_batch};
-pub(in crate::http::server) use undelivered::Undelivered;
+pub(crate) use follower::Follower;
+pub(crate) use forward::Forwarder;
+pub(crate) use get_stream::GetStream;
+pub(crate) use relay::{relay, relay_batch};
+pub(crate) use undelivered::Undelivered;

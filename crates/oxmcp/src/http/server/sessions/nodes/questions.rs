@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The location of the stream for the answer to a question.
-pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> StreamKey {
+pub(crate) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64) -> StreamKey {
     StreamKey {
         store: Arc::clone(store),
         session: Arc::clone(session),
@@ -31,7 +31,7 @@ pub(super) fn place(store: &Arc<dyn AnyEventStore>, session: &Arc<str>, id: i64)
 }
 
 /// Looks in the store for answers to all questions of a session.
-pub(super) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventStore>) {
+pub(crate) fn look_for_answers(session: &Arc<Session>, store: &Arc<dyn AnyEventStore>) {
     let (weak, store) = (Arc::downgrade(session), Arc::clone(store));
     let id = Arc::clone(session.id());
     let calls = session.connection().calls();

@@ -51,7 +51,7 @@ enum Stray {
 }
 
 /// Relays a message that does not concern this node, and may concern another one. `None` if it is for this node.
-pub(in crate::http::server) fn relay(
+pub(crate) fn relay(
     request: &EndpointRequest,
     message: &Envelope<'_, RequestParams<'_>>,
     text: &[u8],
@@ -72,7 +72,7 @@ pub(in crate::http::server) fn relay(
 }
 
 /// Relays such messages of a batch. `None` if there are none.
-pub(in crate::http::server) fn relay_batch(
+pub(crate) fn relay_batch(
     request: &EndpointRequest,
     body: &[u8],
 ) -> Option<BoxFuture<'static, ()>> {
@@ -119,7 +119,7 @@ fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option
 }
 
 /// Whether a message that another node has received concerns a request or a question of this node.
-pub(super) fn is_awaited(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> bool {
+pub(crate) fn is_awaited(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> bool {
     match message {
         Envelope::Request(_) => false,
         Envelope::Response(response) => {

@@ -75,7 +75,7 @@ impl StreamableHttp {
     /// # Errors
     /// The response that refuses the request, if there are still too many sessions, or the store fails: other nodes would not know
     /// a session without a record.
-    pub(in super::super) async fn create_record(
+    pub(crate) async fn create_record(
         &self,
         session: &Session,
         store: &Arc<dyn AnySessionStore>,
@@ -123,7 +123,7 @@ impl StreamableHttp {
     }
 
     /// Shares a session with other nodes from now on.
-    pub(in super::super) fn share(&self, session: &Arc<Session>) {
+    pub(crate) fn share(&self, session: &Arc<Session>) {
         if self.settings.bus.is_some() {
             self.state.sessions.index(session);
             self.listen_for_news();
@@ -145,7 +145,7 @@ impl StreamableHttp {
 
     /// Saves the changed settings of a session and notifies other nodes, in its own task, because the client that changed them may
     /// disconnect. If the store fails, another task retries until it works.
-    pub(in super::super) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
+    pub(crate) fn save(&self, session: &Arc<Session>) -> Option<JoinHandle<()>> {
         let change = session.persistence()?.changed();
         let (session, endpoint) = (Arc::clone(session), self.clone());
         Some(spawn(async move {
@@ -181,14 +181,14 @@ impl StreamableHttp {
     }
 
     /// Removes the record of a session that its client ends, and gives other nodes time to receive the message about it.
-    pub(in super::super) async fn end_record(&self, session: &Session) {
+    pub(crate) async fn end_record(&self, session: &Session) {
         if self.remove_record(session).await {
             sleep(HEARD).await;
         }
     }
 
     /// Removes the record of a session that is over, and notifies other nodes. Returns whether they were notified.
-    pub(in super::super) async fn remove_record(&self, session: &Session) -> bool {
+    pub(crate) async fn remove_record(&self, session: &Session) -> bool {
         let Some(persistence) = session.persistence() else {
             return false;
         };
@@ -213,7 +213,7 @@ impl StreamableHttp {
     ///
     /// # Errors
     /// If it is unknown whether they receive it.
-    pub(super) async fn tell_message(&self, session: &Session, text: &str) -> Result<()> {
+    pub(crate) async fn tell_message(&self, session: &Session, text: &str) -> Result<()> {
         let message = RawValue::from_string(text.to_owned());
         let (Some(bus), Ok(message)) = (&self.settings.bus, message) else {
             return Ok(());
@@ -286,7 +286,7 @@ impl StreamableHttp {
     }
 
     /// Renews the records of sessions in the background, and ends the sessions that are over.
-    pub(in super::super) fn renew(&self, sessions: Vec<Weak<Session>>) {
+    pub(crate) fn renew(&self, sessions: Vec<Weak<Session>>) {
         if sessions.is_empty() {
             return;
         }
@@ -311,7 +311,7 @@ impl StreamableHttp {
 
     /// Keeps the record of a session in use, in the background. Returns the task if a request must wait for it, because other nodes
     /// may have ended the session.
-    pub(in crate::http::server) fn keep(
+    pub(crate) fn keep(
         &self,
         session: &Arc<Session>,
         parts: &Arc<Parts>,

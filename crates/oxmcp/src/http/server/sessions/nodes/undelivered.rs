@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The messages of a session, or of an endpoint, that wait for the store or the bus. The count goes down when a message is dropped.
 #[derive(Debug)]
-pub(in crate::http::server) struct Undelivered {
+pub(crate) struct Undelivered {
     waiting: AtomicUsize,
     max: usize,
 }
 
 impl Undelivered {
     /// The messages of one session. A call asks only a few questions at once.
-    pub(in super::super) const fn of_session() -> Self {
+    pub(crate) const fn of_session() -> Self {
         Self::at_most(64)
     }
 
     /// The messages of all sessions.
-    pub(in crate::http::server) const fn of_endpoint() -> Self {
+    pub(crate) const fn of_endpoint() -> Self {
         Self::at_most(4096)
     }
 
@@ -27,13 +27,13 @@ impl Undelivered {
         }
     }
 
-    pub(super) fn enter(&self) -> bool {
+    pub(crate) fn enter(&self) -> bool {
         let more = |waiting| (waiting < self.max).then_some(waiting + 1);
         let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
         self.waiting.fetch_update(set, fetch, more).is_ok()
     }
 
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

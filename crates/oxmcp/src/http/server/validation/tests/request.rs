@@ -8,19 +8,19 @@ use super::super::*;
 use crate::server::{Server, Tool};
 
 /// The maximum length of a body.
-pub(super) const LIMIT: usize = 4 << 20;
+pub(crate) const LIMIT: usize = 4 << 20;
 
 /// A request over HTTP.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub(super) verb: &'static str,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Sent {
+    pub(crate) verb: &'static str,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Sent {
     /// A POST to this machine, with the headers that every client sends.
-    pub(super) fn post(body: &(impl ToString + ?Sized)) -> Self {
+    pub(crate) fn post(body: &(impl ToString + ?Sized)) -> Self {
         let mut sent = Self {
             verb: "POST",
             headers: Vec::new(),
@@ -33,30 +33,30 @@ impl Sent {
     }
 
     /// A modern request, with all its required parts.
-    pub(super) fn modern(method: &str, mut params: Value) -> Self {
+    pub(crate) fn modern(method: &str, mut params: Value) -> Self {
         params["_meta"] = meta("2026-07-28");
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let sent = Self::post(&body).with("mcp-protocol-version", "2026-07-28");
         sent.with("mcp-method", method)
     }
 
-    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.set(name, value);
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(it, _)| it != name);
         self
     }
 
     /// Replaces a header.
-    pub(super) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.headers.retain(|(it, _)| it != name);
         self.headers.push((name.into(), value.into()));
     }
 
-    pub(super) fn parts(&self) -> Parts {
+    pub(crate) fn parts(&self) -> Parts {
         let mut request = Request::builder().method(self.verb).uri("/mcp");
         for (name, value) in &self.headers {
             request = request.header(name, value);
@@ -65,7 +65,7 @@ impl Sent {
     }
 
     /// Makes all checks, at the endpoint of a server.
-    pub(super) fn validate_at(&self, server: &Server) -> Result<Era, Refusal> {
+    pub(crate) fn validate_at(&self, server: &Server) -> Result<Era, Refusal> {
         let parts = self.parts();
         check_access(&Policy::default(), &parts)?;
         check_head(LIMIT, &parts)?;
@@ -77,13 +77,13 @@ impl Sent {
         Ok(validated.era)
     }
 
-    pub(super) fn validate(&self) -> Result<Era, Refusal> {
+    pub(crate) fn validate(&self) -> Result<Era, Refusal> {
         self.validate_at(&server())
     }
 
     /// Asserts that the request fails this check, with this status and code.
     #[track_caller]
-    pub(super) fn fails(&self, check: Check, status: u16, code: i64) -> Refusal {
+    pub(crate) fn fails(&self, check: Check, status: u16, code: i64) -> Refusal {
         let refusal = self.validate().unwrap_err();
         assert_eq!(
             (
@@ -99,7 +99,7 @@ impl Sent {
     }
 }
 
-pub(super) fn meta(version: &str) -> Value {
+pub(crate) fn meta(version: &str) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": version,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -107,7 +107,7 @@ pub(super) fn meta(version: &str) -> Value {
 }
 
 /// A server that serves every revision, and has a tool whose argument `region` is mirrored in a header.
-pub(super) fn server() -> Server {
+pub(crate) fn server() -> Server {
     let region = json!({"type": "string", "x-mcp-header": "Region"});
     let schema = json!({"type": "object", "properties": {"region": region}});
     let tool = Tool::dynamic("move", "Move it", schema, |_, _| async { Ok("moved") });
