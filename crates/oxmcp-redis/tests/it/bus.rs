@@ -13,7 +13,7 @@ use super::server::{key, own, shared};
 
 async fn next(subscription: &mut BoxStream<'static, Delivery>) -> Option<Delivery> {
     let next = poll_fn(|cx| subscription.as_mut().poll_next(cx));
-    timeout(Duration::from_secs(10), next)
+    timeout(Duration::from_secs(60), next)
         .await
         .expect("nothing comes")
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::server::{self, own};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const WATCHED: &str = "app://status";
 

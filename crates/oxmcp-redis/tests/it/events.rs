@@ -157,25 +157,22 @@ async fn waiting_reader_is_woken_by_another_process() {
     };
     let (one, other) = (server.connect(&prefix).await, server.connect(&prefix).await);
     add(&one, "a", "1").await;
-    let follow = async {
-        let mut index = 1;
-        while index < 4 {
-            other.watch("session", "a", index).await.unwrap();
-            let replay = other.after("session", "a", index, 9).await.unwrap();
-            if let Replay::Events { events, .. } = replay {
-                index += events.len() as u64;
-            }
+    let rounds = async {
+        for index in 1..=12 {
+            let follow = async {
+                loop {
+                    other.watch("session", "a", index).await.unwrap();
+                    let replay = other.after("session", "a", index, 9).await.unwrap();
+                    if matches!(replay, Replay::Events { events, .. } if !events.is_empty()) {
+                        return;
+                    }
+                }
+            };
+            tokio::join!(follow, add(&one, "a", "x"));
         }
     };
-    let write = async {
-        for _ in 0..3 {
-            sleep(Duration::from_millis(50)).await;
-            add(&one, "a", "x").await;
-        }
-    };
-    // Less than the recheck interval.
-    let both = async { tokio::join!(follow, write) };
-    timeout(Duration::from_secs(3), both)
+    // Waiting for the recheck in every round would take twice as long.
+    timeout(Duration::from_secs(60), rounds)
         .await
         .expect("the waiter is not woken");
 }

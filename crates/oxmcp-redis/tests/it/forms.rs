@@ -27,7 +27,7 @@ use tokio::{
 use super::server::{Server, free_port, key, own, refused, task};
 
 /// The maximum duration of a failover, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds.
 pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {

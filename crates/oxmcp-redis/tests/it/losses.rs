@@ -14,7 +14,7 @@ use tokio::{
 use super::server::{Server, key, own, refused, shared, task};
 
 /// The timeout of waits without a specific limit.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Creates a task as soon as a Redis accepts it.
 async fn create_at_last(store: &Redis, id: &str) {
@@ -52,9 +52,8 @@ async fn restart_loses_only_what_redis_did_not_persist() {
         tokio::spawn(async move { store.changed("before", 1).await })
     };
     server.stop();
-    let begun = Instant::now();
-    let error = refused(store.load("before").await);
-    assert!(begun.elapsed() < 2 * Duration::from_secs(2), "{error}");
+    let failed = timeout(PATIENCE, store.load("before")).await;
+    refused(failed.expect("the operation hangs"));
     server.restart();
     create_at_last(&store, "after").await;
     assert!(store.load("before").await.unwrap().is_none());
@@ -75,22 +74,13 @@ async fn hung_redis_fails_operations_and_recovers() {
     let process = server.process();
     server.signal("-STOP", &process);
     for _ in 0..2 {
-        let begun = Instant::now();
-        let error = refused(store.load("a").await);
+        let failed = timeout(PATIENCE, store.load("a")).await;
+        let error = refused(failed.expect("the operation hangs with it"));
         assert!(error.contains("no response from Redis"), "{error}");
-        assert!(
-            begun.elapsed() < Duration::from_secs(3),
-            "{:?}",
-            begun.elapsed()
-        );
     }
-    let begun = Instant::now();
-    assert!(refused(Redis::connect(server.url()).await).contains("no response from Redis"));
-    assert!(
-        begun.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begun.elapsed()
-    );
+    let failed = timeout(PATIENCE, Redis::connect(server.url())).await;
+    let error = refused(failed.expect("connecting hangs with it"));
+    assert!(error.contains("no response from Redis"), "{error}");
     server.signal("-CONT", &process);
     create_at_last(&store, "b").await;
     assert!(store.load("a").await.unwrap().is_some());
@@ -107,21 +97,22 @@ async fn killed_subscription_is_renewed() {
     let killed: usize = server.says(&["CLIENT", "KILL", "TYPE", "pubsub"]).unwrap();
     assert!(killed > 0);
     until_subscribed(&server, "shop").await;
-    let wait = async {
-        // `changed` may return early, so this loop ends only by a change.
-        while store.load("a").await.unwrap().unwrap().revision == 1 {
-            store.changed("a", 1).await.unwrap();
+    let rounds = async {
+        for revision in 1..=12 {
+            let wait = async {
+                // `changed` may return early, so this loop ends only by a change.
+                while store.load("a").await.unwrap().unwrap().revision == revision {
+                    store.changed("a", revision).await.unwrap();
+                }
+            };
+            let change = async {
+                assert!(store.replace("a", revision, task("a")).await.unwrap());
+            };
+            tokio::join!(wait, change);
         }
     };
-    let change = async {
-        sleep(Duration::from_millis(100)).await;
-        assert!(store.replace("a", 1, task("a")).await.unwrap());
-    };
-    // Less than the recheck interval.
-    let both = async { tokio::join!(wait, change) };
-    timeout(Duration::from_secs(3), both)
-        .await
-        .expect("it is not woken");
+    // Waiting for the recheck in every round would take twice as long.
+    timeout(PATIENCE, rounds).await.expect("it is not woken");
 }
 
 #[tokio::test]

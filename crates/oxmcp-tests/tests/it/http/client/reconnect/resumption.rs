@@ -36,6 +36,19 @@ async fn closed_stream_is_polled_after_its_retry_delay() {
     assert_eq!(answer.unwrap(), "3");
 }
 
+#[tokio::test(start_paused = true)]
+async fn resumed_stream_may_have_another_media_type() {
+    let (mut peer, session) = open(Some("s-1")).await;
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let answer = asked.reply_to(text("3"));
+        asked.events().raw("id: 1\nretry: 500\ndata: \n\n");
+        peer.get().await.streams(200, "text/plain").message(&answer);
+    })
+    .await;
+    assert_eq!(answer.unwrap(), "3");
+}
+
 // Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
 async fn stream_without_progress_is_given_up() {

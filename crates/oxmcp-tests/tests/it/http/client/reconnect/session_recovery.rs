@@ -484,6 +484,16 @@ async fn refusal_with_another_reason_loses_no_session() {
         assert_eq!(answer.unwrap_err().code().value(), code);
         assert!(peer.is_quiet(), "{code}");
     }
+    // An error that names the request is the answer to it, whatever the code.
+    let (answer, ()) = both(call(&session), async {
+        let asked = peer.post("tools/call").await;
+        let error = json!({"code": -32000, "message": "no"});
+        let body = json!({"jsonrpc": "2.0", "id": asked.body()["id"], "error": error});
+        asked.json(400, body);
+    })
+    .await;
+    assert_eq!(answer.unwrap_err().code().value(), -32000);
+    assert!(peer.is_quiet());
 }
 
 /// Some servers refuse notifications that they do not know.
@@ -507,14 +517,18 @@ async fn refused_notification_loses_no_session() {
 
 #[tokio::test(start_paused = true)]
 async fn server_without_session_ids_is_initialized_again() {
-    let (mut peer, session) = open(None).await;
-    let (answer, ()) = both(call(&session), async {
-        let asked = peer.post("tools/call").await;
-        asked.text(400, "text/plain", "Server not initialized");
-        peer.post("initialize").await.opens(None);
-        peer.post("notifications/initialized").await.status(202);
-        next_post(&mut peer).await.result(text("3"));
-    })
-    .await;
-    assert_eq!(answer.unwrap(), "3");
+    // Some servers send an empty header.
+    for id in [None, Some(""), Some(" ")] {
+        let (mut peer, session) = open(id).await;
+        let (answer, ()) = both(call(&session), async {
+            let asked = peer.post("tools/call").await;
+            assert_eq!(asked.header("mcp-session-id"), None);
+            asked.text(400, "text/plain", "Server not initialized");
+            peer.post("initialize").await.opens(id);
+            peer.post("notifications/initialized").await.status(202);
+            next_post(&mut peer).await.result(text("3"));
+        })
+        .await;
+        assert_eq!(answer.unwrap(), "3");
+    }
 }

@@ -101,7 +101,7 @@ async fn question_is_answered_through_another_node_without_bus() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_may_spell_its_id_as_text() {
+async fn answer_may_spell_its_id_as_text() {
     for is_full in [false, true] {
         let Pair { one, other, links } = asking(LEGACY).await;
         for link in &links {
