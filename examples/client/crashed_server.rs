@@ -33,7 +33,7 @@ async fn main() -> oxmcp::Result<()> {
         let client = Client::new("host", "1.0.0")
             .revisions([revision])
             .on_restarted(|_session: ClientSession| async {
-                println!("  the server was restarted")
+                println!("  the server was restarted");
             });
         let command = Command::new(env::current_exe()?).arg("server");
         let mut session = client.connect(command).await?;

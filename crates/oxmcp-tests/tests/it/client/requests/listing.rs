@@ -460,7 +460,7 @@ async fn losses_of_lists_are_listed() {
             assert!(places.contains(&place), "{kind}: {losses:?}");
         }
         let member = losses.iter().find(|it| it.member.is_some()).unwrap();
-        let known = odd["name"].as_str().or(odd[name].as_str());
+        let known = odd["name"].as_str().or_else(|| odd[name].as_str());
         assert_eq!(member.name.as_deref(), known);
         assert!(losses.iter().all(|it| !it.reason.is_empty()), "{losses:?}");
         // The pages come from the cache now.

@@ -69,7 +69,7 @@ impl Forwarder {
                 Ok(()) => return,
                 // The messages may already be stored, but a duplicate notification is better than a lost one.
                 Err(error) => {
-                    tracing::warn!(%error, "could not store messages for a client; retrying")
+                    tracing::warn!(%error, "could not store messages for a client; retrying");
                 }
             }
             drop(waiting);
