@@ -278,7 +278,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Creates the lease of this epoch, for this time.
+    /// Creates the lease with an epoch and a duration.
     #[must_use]
     pub fn new(epoch: u64, lasts: Duration) -> Self {
         Self { epoch, lasts }

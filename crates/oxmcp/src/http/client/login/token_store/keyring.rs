@@ -66,8 +66,8 @@ impl KeyringTokenStore {
         }
     }
 
-    /// Creates the store of a program: the program's name is the service, and the folder is next to that of
-    /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app), whose logins can be read without the keyring.
+    /// Creates the store of a program, whose name is the service in the keyring. The sealed logins are in a folder next to that of
+    /// [`FileTokenStore::for_app`](super::FileTokenStore::for_app), which stores logins without a keyring.
     ///
     /// # Errors
     /// If `app` is not a valid name of a folder, or the environment does not name the place where programs keep their state.
