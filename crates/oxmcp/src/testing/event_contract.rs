@@ -16,7 +16,7 @@ use crate::{
 
 /// The durations of a lease that expires during a rule, and of one that does not.
 const SHORT: Duration = Duration::from_millis(200);
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 /// Checks an event store against the contract of [`EventStore`]. `make` returns two handles to one store, as in two processes.
 /// Each rule calls it again, and may get handles to the same store, because session names are never reused. It takes some

@@ -22,7 +22,7 @@ use crate::{
 
 /// The durations of a record that expires during a rule, and of one that does not.
 const SHORT: Duration = Duration::from_millis(200);
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(600);
 
 /// A maximum number of sessions that no principal reaches.
 const MANY: usize = usize::MAX;

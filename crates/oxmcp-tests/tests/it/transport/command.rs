@@ -514,6 +514,7 @@ async fn echoing_server_is_recognized() {
 #[tokio::test]
 async fn started_server_may_be_silent_for_a_while() {
     let silent = sh("exec sleep 600").start_timeout(Duration::from_millis(25));
+    let silent = silent.exit_timeout(Duration::ZERO);
     let client = oxmcp::Client::new("c", "1");
     let error = client.connect(silent).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");

@@ -63,7 +63,7 @@ impl Form {
         let object: Object = serde_json::from_str(whole.as_raw().get())
             .ok()
             .filter(|_| whole.is_object())
-            .ok_or("not a struct with named fields")?;
+            .ok_or("not a struct with named fields; a form has a field for each")?;
         let mut schema = ElicitSchema::new();
         for (name, property) in object.properties {
             let field = field(property).map_err(|problem| {

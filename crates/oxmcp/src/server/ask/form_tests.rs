@@ -151,7 +151,7 @@ fn unsupported_form_field_is_named() {
     insta::assert_snapshot!(problems.join("\n"), @r#"
     cannot make a form for Nested: field "inner" is an object; use text, numbers, bool, enums of plain names, or lists of such enums
     cannot make a form for Tags: field "tags" is a list of something other than an enum; use text, numbers, bool, enums of plain names, or lists of such enums
-    cannot make a form for boolean: not a struct with named fields
+    cannot make a form for boolean: not a struct with named fields; a form has a field for each
     cannot make a form for Chain: field "next" has a recursive type; use text, numbers, bool, enums of plain names, or lists of such enums
     "#);
 }
