@@ -10,8 +10,8 @@ use crate::infer::json_schema::JsonSchema;
     message = "`{Self}` has no JSON Schema",
     label = "this type needs a JSON Schema",
     note = "add `#[derive(oxmcp::JsonSchema)]` to `{Self}`, and `#[derive(serde::Deserialize)]` if it is an input",
-    note = "state that handlers share is no argument: write `#[state]` before the parameter",
-    note = "for a type of another crate: a feature of oxmcp with the name of the crate may have it, as `chrono` and `uuid` do, or `#[schemars(with = \"String\")]` on the field says what it looks like"
+    note = "for state that handlers share, write `#[state]` before the parameter",
+    note = "for a type from another crate, enable the Cargo feature of oxmcp with the name of that crate, such as `chrono` or `uuid`, or give the field a schema with `#[schemars(with = \"String\")]`"
 )]
 pub trait HasSchema<How> {
     /// The type itself.

@@ -516,7 +516,7 @@ async fn contract_rejects_broken_session_stores() {
         (Loss::FailsToRemoveTwice, "no such session to remove"),
         (Loss::NoTombstone, "nothing brings it back"),
         (Loss::KeepsForEver, "an expired record is gone"),
-        (Loss::TouchesNothing, "kept for the time that was set last"),
+        (Loss::TouchesNothing, "an expired record is gone"),
         (Loss::CountsNothing, "cannot exceed its number of sessions"),
         (Loss::CountsForEver, "a removed session is not counted"),
         (Loss::CountsEveryone, "principals are counted separately"),

@@ -115,7 +115,7 @@ fn run(
         return (said, None);
     }
     drop(stdin);
-    until("ending the process", &mut said);
+    until("exiting without waiting", &mut said);
     (said, process.wait().unwrap().code())
 }
 
@@ -167,6 +167,6 @@ fn blocking_handler_does_not_outlive_its_input() {
     );
     let has = |text: &str| said.iter().any(|line| line.contains(text));
     assert!(has("run has returned"), "{said:?}");
-    assert!(has("ending the process"), "{said:?}");
+    assert!(has("exiting without waiting"), "{said:?}");
     assert_eq!(code, Some(1), "{said:?}");
 }
