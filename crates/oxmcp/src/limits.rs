@@ -189,7 +189,7 @@ limits! {
         /// the memory of handlers and stores.
         ///
         /// Beyond it, requests are rejected with 503 and subscriptions with the error -32603, and handlers wait before they
-        /// send messages. A response that does not fit is replaced by 503, or by the error -32603 if its stream has begun.
+        /// send messages. A response that does not fit is replaced by 500, or by the error -32603 if its stream has begun.
         ///
         /// Default: 256 MiB: 160 MiB for the metadata of 10 000 sessions, and 96 MiB for the rest, which is some twenty of the
         /// longest bodies, or thousands of responses.
