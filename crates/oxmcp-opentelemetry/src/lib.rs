@@ -72,7 +72,7 @@ impl Propagator for OpenTelemetry {
 /// The context of a span, or of the thread if the span has none, as in programs that create spans without `tracing`.
 ///
 /// While a span is entered, the layer attaches its context to the thread, so contexts that were attached or detached since then
-/// count. If the layer is configured not to attach it, the baggage of the thread is joined with that of the span.
+/// count. If the layer is configured not to attach it, the baggage of the thread is merged with the baggage of the span.
 fn context_of(span: &Span) -> Context {
     let of_thread = Context::current();
     let context = span.context();

@@ -164,7 +164,7 @@ impl Discovery {
         })
     }
 
-    /// Reads the metadata of the MCP server, and continues with that of its authorization server.
+    /// Reads the metadata of the MCP server, then starts to fetch the metadata of its authorization server.
     fn resource_found(&mut self, body: &[u8]) -> Result<()> {
         let metadata = ProtectedResourceMetadata::parse_noting(body, &mut self.tolerated)?;
         metadata.check_resource(&self.server)?;

@@ -153,7 +153,7 @@ where
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        string_or_integer("a request id", deserializer)
+        string_or_integer("a request ID", deserializer)
     }
 }
 

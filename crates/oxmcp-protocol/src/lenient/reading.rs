@@ -25,7 +25,7 @@ pub struct Reading<T> {
 /// The attempts together read at most four times the length of the text.
 ///
 /// # Errors
-/// If the text is not JSON, has a duplicate name, or lacks a required member. The error is that of the first attempt.
+/// If the text is not JSON, has a duplicate name, or lacks a required member. The error describes the first attempt.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<Reading<T>, serde_json::Error> {
     let invalid =
         |message: &dyn std::fmt::Display| <serde_json::Error as serde::de::Error>::custom(message);

@@ -322,7 +322,7 @@ async fn heard(events: &mut Events, nodes: &[&Node]) -> (Vec<String>, String) {
         if event["params"]["data"] != "last" {
             heard.push(what.to_owned());
             if heard.len() == 1 {
-                // If another node tells of the change as well, it does so within some milliseconds.
+                // A second notification, from another node, would arrive within some milliseconds.
                 sleep(Duration::from_millis(500)).await;
                 for node in nodes {
                     say(node, "last").await;

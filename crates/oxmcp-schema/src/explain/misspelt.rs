@@ -1,5 +1,5 @@
-//! Search for misspelled properties: members of an object that its type ignores, and whose names are close to that of a
-//! property that is not given.
+//! Search for misspelled properties: members of an object that its type ignores, with a name close to the name of a
+//! missing property.
 //!
 //! Schemas that are inferred from types allow additional members, since clients add some. An optional property with a
 //! misspelled name would then be ignored silently.

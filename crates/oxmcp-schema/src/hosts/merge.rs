@@ -1,8 +1,8 @@
 //! Merging the forms at the root of a schema into one object, which has the properties of all forms and requires those that
 //! all forms require.
 //!
-//! A description says which properties belong together. It is that of the discriminator if one property distinguishes the
-//! forms by its value, and otherwise that of the whole object.
+//! A description says which properties belong together. If the value of one property distinguishes the forms, that property
+//! has the description; otherwise the whole object has it.
 
 use serde_json::{Map, Value, json};
 

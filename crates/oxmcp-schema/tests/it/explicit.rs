@@ -189,7 +189,7 @@ fn metaschemas_can_be_referenced() {
     assert!(none.is_err());
 }
 
-/// The depth is that of a message, and each level is checked against the grammar.
+/// The schema is as deep as a message may be, and each level is checked against the grammar.
 #[test]
 fn deep_schema_value_fails_without_a_crash() {
     let schema = json!({"$ref": "https://json-schema.org/draft/2020-12/schema"});

@@ -172,7 +172,7 @@ fn contents(text: &str) -> Vec<String> {
         {
             let row = [".rs` |", "/` |", "` |"].map(|end| format!("| `{child}{end}"));
             if row.iter().any(|row| header.contains(row)) {
-                wrong.push(format!("{child} has a header of its own"));
+                wrong.push(format!("{child} has its own header"));
             }
             continue;
         }
@@ -233,7 +233,7 @@ fn empty_headers_are_detected() {
 #[test]
 fn file_tables_are_detected() {
     let module = "//! The module.\n//!\n//! | `a.rs` | first |\n\nmod a;\npub(crate) mod b;\n\npub use a::{\n    A,\n    B,\n};\n";
-    assert_eq!(contents(module), ["a has a header of its own"]);
+    assert_eq!(contents(module), ["a has its own header"]);
     let long = format!(
         "//! The module.\n{}",
         "fn f() {}\n".repeat(LINES_IN_MOD + 1)

@@ -30,7 +30,7 @@ use crate::{
             },
             sessions::{Session, Sessions, Undelivered, is_id, new_id},
             sse_2024::{Choose, LegacySse, SseSessions},
-            validation::{self, Policy},
+            validation::{self, Accepted, Policy},
         },
     },
     limits::Limits,
@@ -747,6 +747,7 @@ pub(crate) struct EndpointRequest {
     /// Whether the request names a session, existing or not.
     pub(crate) names_session: bool,
     pub(crate) parts: Arc<Parts>,
+    pub(crate) accepted: Accepted,
 }
 
 impl EndpointRequest {

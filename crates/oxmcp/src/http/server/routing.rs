@@ -34,7 +34,8 @@ use crate::{
             response_finisher::ResponseFinisher,
             sessions::{self, Posted, Session, restore},
             sse_2024::names_session,
-            stateless, validation,
+            stateless,
+            validation::{self, Accepted},
         },
     },
     server::Features,
@@ -151,10 +152,11 @@ where
             let tolerance = &request.server.features().tolerance;
             let unmarked = after_byte_order_mark(&body)
                 .filter(|_| tolerates(tolerance, Leniency::ByteOrderMark));
+            let accepts_json = request.accepted.json;
             let answer = post(request, unmarked.unwrap_or(&body))?;
             drop((body, charge));
             let answer = answer.await;
-            Ok(match validation::accepts_json(&parts.headers) {
+            Ok(match accepts_json {
                 true => answer,
                 false => response::as_event(answer),
             })
@@ -167,7 +169,7 @@ where
 /// # Errors
 /// The response that refuses the request.
 async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointRequest, Refused> {
-    validate_head(&endpoint, parts)?;
+    let accepted = validate_head(&endpoint, parts)?;
     let mut session = find(&endpoint, parts);
     if let Some(kept) = session.as_ref().and_then(|it| endpoint.keep(it, parts)) {
         // Another node may have ended the session.
@@ -182,7 +184,7 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
         Some(session) => session.peer().server().clone(),
         None => endpoint.choose(parts)?,
     };
-    if let Err(refusal) = validation::check_accept(parts)
+    if let Err(refusal) = validation::check_accept(parts, accepted)
         && !tolerates(&server.features().tolerance, Leniency::AcceptHeader)
     {
         return Err(refusal.into());
@@ -193,14 +195,16 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
         names_session: session.is_some() || parts.headers.contains_key(SESSION_ID),
         session,
         parts: Arc::clone(parts),
+        accepted,
     })
 }
 
-/// Validates the head of a request. If the endpoint is protected, access has been checked already.
+/// Validates the head of a request, and returns the types of responses that its client accepts. If the endpoint is protected, access
+/// has been checked already.
 ///
 /// # Errors
 /// The response that refuses the request.
-fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<(), Refused> {
+fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<Accepted, Refused> {
     if !endpoint.is_protected() {
         let policy = &endpoint.settings.policy;
         policy.check().map_err(|error| misconfigured(&error))?;

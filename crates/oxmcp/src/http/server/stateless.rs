@@ -31,7 +31,6 @@ use crate::{
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
         response::{self, COME_BACK_LATER, Refused, ResponseBody},
-        validation,
         watched_body::EventSource,
     },
     server::ServerRole,
@@ -55,6 +54,7 @@ pub(crate) fn begin(
         endpoint,
         server,
         parts,
+        accepted,
         ..
     } = request;
     let is_request = matches!(message, Envelope::Request(_));
@@ -71,7 +71,7 @@ pub(crate) fn begin(
         let protection = endpoint.settings.protection.as_ref();
         protection.and_then(|it| it.stream_deadline(&parts))
     });
-    let is_json_only = listen.is_none() && !validation::accepts_events(&parts.headers);
+    let is_json_only = listen.is_none() && !accepted.events;
     let caller = if listen.is_some() {
         lasting_caller(&parts, &endpoint.state.budget)
     } else {
@@ -105,12 +105,12 @@ pub(crate) fn begin_legacy(
         endpoint,
         server,
         parts,
+        accepted,
         ..
     } = request;
     let peer = ServerRole::sessionless(server, revision);
-    let is_json_only = !validation::accepts_events(&parts.headers);
     let mut answer = StatelessAnswer::new(endpoint, peer, caller(parts), false);
-    answer.is_json_only |= is_json_only;
+    answer.is_json_only |= !accepted.events;
     take(&answer.connection);
     Ok(answer.begin(is_answered))
 }

@@ -25,7 +25,6 @@ use crate::{
             endpoint::{EndpointRequest, StreamableHttp, misconfigured},
             event_encoding::{KEEP_ALIVE, messages},
             response::{self, Refused, ResponseBody},
-            validation,
         },
     },
     session::{
@@ -187,7 +186,7 @@ pub(crate) fn post(
         );
         return Err(response::refuse(StatusCode::BAD_REQUEST, posted.id, &why));
     }
-    let takes_events = validation::accepts_events(&request.parts.headers);
+    let takes_events = request.accepted.events;
     let session = request.session.ok_or_else(|| no_session(posted.id))?;
     let guard = session.enter();
     // The session keeps the caller of a subscription.

@@ -14,7 +14,7 @@ use crate::http::names::SESSION_ID;
 
 const ALLOW: &str = "GET, POST, DELETE";
 const ACCEPT_BOTH: &str =
-    "a client that sends messages must take both: `Accept: application/json, text/event-stream`";
+    "client must accept JSON and event streams: send `Accept: application/json, text/event-stream`";
 
 /// [`Check::HttpMethod`](super::check::Check::HttpMethod). GET and DELETE belong to sessions, which are looked up later.
 pub(crate) fn http_method(parts: &Parts) -> Checked {
@@ -34,13 +34,10 @@ pub(crate) fn content_type(parts: &Parts) -> Checked {
 }
 
 /// [`Check::Accept`](super::check::Check::Accept). A client must accept both types; one of them is enough to be answered.
-pub(crate) fn accept(parts: &Parts) -> Checked {
-    let events = || accepts(&parts.headers, "text", "event-stream");
+pub(crate) fn accept(parts: &Parts, accepted: Accepted) -> Checked {
     match parts.method {
-        Method::POST if !accepts_json(&parts.headers) && !accepts_events(&parts.headers) => {
-            Err(ACCEPT_BOTH.into())
-        }
-        Method::GET if !events() => {
+        Method::POST if !accepted.json && !accepted.events => Err(ACCEPT_BOTH.into()),
+        Method::GET if !accepted.events || !accepted.is_stated => {
             Err("client must accept event streams: send `Accept: text/event-stream`".into())
         }
         _ => Ok(()),
@@ -48,8 +45,9 @@ pub(crate) fn accept(parts: &Parts) -> Checked {
 }
 
 /// [`Check::Accept`](super::check::Check::Accept) to the letter: a client that sends messages names both types, or ranges of them.
-pub(crate) fn accept_both(parts: &Parts) -> Checked {
-    if parts.method != Method::POST || accepts_both(&parts.headers) {
+pub(crate) fn accept_both(parts: &Parts, accepted: Accepted) -> Checked {
+    let accepts_both = accepted.json && accepted.events && accepted.is_stated;
+    if parts.method != Method::POST || accepts_both {
         return Ok(());
     }
     Err(ACCEPT_BOTH.into())
@@ -171,29 +169,29 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether the client accepts responses of both types, as nearly all do.
-pub(crate) fn accepts_both(headers: &HeaderMap) -> bool {
-    let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
-    headers.get(header::ACCEPT).is_some_and(usual)
-        || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream")
+/// The types of responses that a client accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) json: bool,
+    pub(crate) events: bool,
+    /// Whether the client states them. Without an `Accept`, or with an empty one, it accepts everything.
+    is_stated: bool,
 }
 
-/// Whether a client that sends messages accepts JSON. Without an `Accept` it accepts everything.
-pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    accepts_both(headers) || is_open(headers) || accepts(headers, "application", "json")
-}
-
-/// Whether a client that sends messages accepts events. Without an `Accept` it accepts everything.
-pub(crate) fn accepts_events(headers: &HeaderMap) -> bool {
-    accepts_both(headers) || is_open(headers) || accepts(headers, "text", "event-stream")
-}
-
-/// Whether there is no `Accept`, or an empty one.
-fn is_open(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .all(HeaderValue::is_empty)
+impl Accepted {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        // Nearly all clients send this value.
+        let usual = "application/json, text/event-stream";
+        let is_usual = headers.get(header::ACCEPT).is_some_and(|it| it == usual);
+        let mut values = headers.get_all(header::ACCEPT).iter();
+        let is_stated = is_usual || !values.all(HeaderValue::is_empty);
+        let accepts_all = is_usual || !is_stated;
+        Self {
+            json: accepts_all || accepts(headers, "application", "json"),
+            events: accepts_all || accepts(headers, "text", "event-stream"),
+            is_stated,
+        }
+    }
 }
 
 /// Whether the client accepts responses of a type, like `text/event-stream`.

@@ -30,7 +30,7 @@ pub(crate) use access::Policy;
 pub(crate) use body::{discard_body, read_body};
 #[cfg(test)]
 pub(crate) use check::Check;
-pub(crate) use head::{accepts_events, accepts_json, asks_for_events, is_json, single};
+pub(crate) use head::{Accepted, asks_for_events, is_json, single};
 pub(crate) use message::Message;
 pub(crate) use refusal::Refusal;
 pub(crate) use run::{

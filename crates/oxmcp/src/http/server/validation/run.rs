@@ -12,7 +12,7 @@ use oxmcp_protocol::{
 use super::{
     access::{self, Policy},
     check::{Check, Checked},
-    head,
+    head::{self, Accepted},
     message::{self, Message, Served, batched, named, unserved},
     mirrored_headers,
     refusal::Refusal,
@@ -51,19 +51,22 @@ pub(crate) fn check_target(policy: &Policy, parts: &Parts) -> Result<(), Refused
 ///
 /// # Errors
 /// If the client does not accept both types of responses: the refusal.
-pub(crate) fn check_accept(parts: &Parts) -> Result<(), Refusal> {
-    require(Check::Accept, head::accept_both(parts))
+pub(crate) fn check_accept(parts: &Parts, accepted: Accepted) -> Result<(), Refusal> {
+    require(Check::Accept, head::accept_both(parts, accepted))
 }
 
-/// Checks the head of a request before the body, of at most `limit` bytes, is read. Its host and origin have been checked.
+/// Checks the head of a request before the body, of at most `limit` bytes, is read. Its host and origin have been checked. Returns the
+/// types of responses that the client accepts.
 ///
 /// # Errors
 /// If a check fails: the refusal.
-pub(crate) fn check_head(limit: usize, parts: &Parts) -> Result<(), Refusal> {
+pub(crate) fn check_head(limit: usize, parts: &Parts) -> Result<Accepted, Refusal> {
     require(Check::HttpMethod, head::http_method(parts))?;
     require(Check::ContentType, head::content_type(parts))?;
-    require(Check::Accept, head::accept(parts))?;
-    require(Check::BodyLength, head::body_length(limit, parts))
+    let accepted = Accepted::of(&parts.headers);
+    require(Check::Accept, head::accept(parts, accepted))?;
+    require(Check::BodyLength, head::body_length(limit, parts))?;
+    Ok(accepted)
 }
 
 /// A message that has passed all checks.
