@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    nodes::{Forwarder, Undelivered},
+    nodes::{Confirmations, Forwarder, Undelivered},
     persistence::{Persistence, SessionSettings},
     quota::{Evictable, EvictionEntry, QuotaPermit},
     streams::Streams,
@@ -51,6 +51,8 @@ pub(crate) struct Session {
     leaving: Latch,
     /// Client messages that other nodes are waiting for.
     pub(crate) undelivered: Undelivered,
+    /// The answers among them that other nodes may already have.
+    pub(crate) confirmations: Confirmations,
     activity: Mutex<Activity>,
     _tracked: TaskTrackerToken,
 }
@@ -92,6 +94,7 @@ impl Session {
             streams: Streams::default(),
             leaving: Latch::default(),
             undelivered: Undelivered::of_session(),
+            confirmations: Confirmations::default(),
             activity: Mutex::new(Activity {
                 in_use: 0,
                 idle_since: Instant::now(),

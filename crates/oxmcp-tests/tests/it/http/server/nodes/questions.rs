@@ -19,6 +19,9 @@ use super::pair::{Pair, turns};
 use crate::http::server::peer::{Events, LEGACY, Session};
 use crate::support::calculator;
 
+/// The number of answers of a session that wait for the store on a node.
+const MAX_WAITING: usize = 256;
+
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Name {
     name: String,
@@ -252,15 +255,36 @@ async fn full_store_does_not_delay_answers() {
     assert_eq!(late_greeting(events).await, "Hello, Eve!");
 }
 
+/// Without a confirmation each answer would be repeated for half a minute, and leave no room for answers that nobody has.
+#[tokio::test(start_paused = true)]
+async fn confirmed_answers_leave_room_for_others() {
+    let Pair { one, other, links } = asking(LEGACY).await;
+    for link in &links {
+        link.fill(true);
+    }
+    for _ in 0..=MAX_WAITING {
+        let (events, id) = question(&one).await;
+        let status = post(&other, &answer(&id, "Ann")).await;
+        assert_eq!(status, StatusCode::ACCEPTED);
+        assert_eq!(greeting(events).await, "Hello, Ann!");
+    }
+    let (events, id) = question(&one).await;
+    links[1].cut(true);
+    let status = post(&other, &answer(&id, "Eve")).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    links[1].cut(false);
+    assert_eq!(late_greeting(events).await, "Hello, Eve!");
+}
+
 #[tokio::test(start_paused = true)]
 async fn answers_waiting_for_the_store_are_limited() {
     let Pair { one, other, links } = asking(LEGACY).await;
     links[1].cut(true);
-    for id in 1..=64 {
+    for id in 1..=MAX_WAITING {
         let status = post(&other, &answer(&json!(id), "Ann")).await;
         assert_eq!(status, StatusCode::ACCEPTED);
     }
-    let refused = other.post(&answer(&json!(65), "Ann")).await;
+    let refused = other.post(&answer(&json!(MAX_WAITING + 1), "Ann")).await;
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.headers().contains_key("retry-after"));
     links[1].cut(false);

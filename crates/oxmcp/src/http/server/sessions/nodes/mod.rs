@@ -12,4 +12,4 @@ pub(crate) use follower::Follower;
 pub(crate) use forward::Forwarder;
 pub(crate) use get_stream::GetStream;
 pub(crate) use relay::{relay, relay_batch};
-pub(crate) use undelivered::Undelivered;
+pub(crate) use undelivered::{Confirmations, Undelivered};

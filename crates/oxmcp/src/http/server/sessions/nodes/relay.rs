@@ -1,6 +1,6 @@
 //! Relays messages that clients post to this node but other nodes need: answers to questions, cancellations, and progress.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use futures_core::future::BoxFuture;
 use http::{Response, StatusCode};
@@ -22,6 +22,7 @@ use super::{
         stream_writer::RETRY,
     },
     questions,
+    undelivered::Confirmation,
 };
 use crate::{
     error::{Error, Result},
@@ -122,11 +123,18 @@ fn stray(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> Option
 pub(crate) fn is_awaited(session: &Session, message: &Envelope<'_, RequestParams<'_>>) -> bool {
     match message {
         Envelope::Request(_) => false,
-        Envelope::Response(response) => {
-            let id = response.id.as_ref().and_then(RequestId::own_number);
-            id.is_some_and(|id| session.connection().calls().is_waiting(id))
+        Envelope::Response(_) => {
+            answered_question(message).is_some_and(|id| session.connection().calls().is_waiting(id))
         }
         Envelope::Notification(notification) => concerns(session, notification) == Some(true),
+    }
+}
+
+/// The ID of the question that a message answers.
+pub(crate) fn answered_question(message: &Envelope<'_, RequestParams<'_>>) -> Option<i64> {
+    match message {
+        Envelope::Response(response) => response.id.as_ref()?.own_number(),
+        _ => None,
     }
 }
 
@@ -161,7 +169,7 @@ fn decode<T: Payload + DeserializeOwned>(
 /// The outcome of relaying a message.
 enum Relayed {
     Delivered,
-    /// Other nodes were notified of an answer, but the store does not know its question.
+    /// Other nodes were notified of an answer, but the store does not know its question, and none has confirmed it yet.
     Told,
 }
 
@@ -171,6 +179,8 @@ struct Waiting {
     session: SessionGuard,
     stray: Stray,
     text: String,
+    /// Arrives when the node that asked has the answer.
+    confirmation: Option<Confirmation>,
     _charge: Charge,
     /// Closing waits for the message.
     _open: TaskTrackerToken,
@@ -200,6 +210,7 @@ impl Waiting {
             session,
             stray,
             text,
+            confirmation: None,
         })
     }
 
@@ -210,14 +221,20 @@ impl Waiting {
             session,
             stray,
             text,
+            confirmation,
             ..
         } = &self;
+        let confirmed = || confirmation.as_ref().is_some_and(Confirmation::has_arrived);
         let mut given_up = after(Instant::now(), WAITS);
         let mut is_known = true;
         while Instant::now() < given_up && !endpoint.state.drained.is_set() {
             select! {
                 () = sleep(RETRY) => {}
                 () = endpoint.state.drained.wait() => {}
+                () = arrival(confirmation.as_ref()) => {}
+            }
+            if confirmed() {
+                return;
             }
             match endpoint.relay(session, stray, text).await {
                 Ok(Relayed::Delivered) => return,
@@ -235,6 +252,14 @@ impl Waiting {
     }
 }
 
+/// Waits until an answer has arrived. Never ends for other messages.
+async fn arrival(confirmation: Option<&Confirmation>) {
+    match confirmation {
+        Some(confirmation) => confirmation.arrival().await,
+        None => pending().await,
+    }
+}
+
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.session.undelivered.leave();
@@ -246,6 +271,10 @@ impl StreamableHttp {
     /// Relays a message. If the store or the bus fails, the message waits here, because a client posts an answer only once. Returns
     /// false if too many messages wait.
     async fn deliver(&self, session: SessionGuard, stray: Stray, text: String) -> bool {
+        let confirmation = match &stray {
+            Stray::Answer(id) => Some(session.confirmations.expect(*id)),
+            Stray::Notification => None,
+        };
         let relayed = self.relay(&session, &stray, &text).await;
         if matches!(relayed, Ok(Relayed::Delivered)) {
             return true;
@@ -255,7 +284,8 @@ impl StreamableHttp {
         if let Err(error) = relayed {
             tracing::warn!(%error, is_kept, "could not pass a client message to another node");
         }
-        if let Some(waiting) = waiting {
+        if let Some(mut waiting) = waiting {
+            waiting.confirmation = confirmation;
             spawn(waiting.deliver());
         }
         is_kept

@@ -27,7 +27,7 @@ use super::{
     },
     forward::Forwarder,
     questions::look_for_answers,
-    relay::is_awaited,
+    relay::{answered_question, is_awaited},
 };
 use crate::{
     error::{Error, Result},
@@ -64,6 +64,11 @@ enum SessionMessage {
     Posted {
         session: String,
         message: Box<RawValue>,
+    },
+    /// The answer to the question with this ID has reached the node that asked.
+    Answered {
+        session: String,
+        id: i64,
     },
 }
 
@@ -256,8 +261,19 @@ impl StreamableHttp {
                 }
             }
             Ok(SessionMessage::Posted { session, message }) => {
+                if let Some(found) = sessions.find_hashed(&session)
+                    && let Some(id) = take_message(&found, message.get())
+                {
+                    let endpoint = self.clone();
+                    spawn(async move {
+                        let answered = SessionMessage::Answered { session, id };
+                        endpoint.tell(&answered).await;
+                    });
+                }
+            }
+            Ok(SessionMessage::Answered { session, id }) => {
                 if let Some(session) = sessions.find_hashed(&session) {
-                    take_message(&session, message.get());
+                    session.confirmations.confirm(id);
                 }
             }
             Err(_) => tracing::warn!("ignoring an unreadable message from another node"),
@@ -356,12 +372,16 @@ fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceed
     }
 }
 
-/// Handles a message that another node has received, if it concerns a request or a question of this node.
-fn take_message(session: &Session, text: &str) {
+/// Handles a message that another node has received, if it concerns a request or a question of this node. Returns the ID of the
+/// question that it answers.
+fn take_message(session: &Session, text: &str) -> Option<i64> {
     let mut params = RequestParams::unread();
-    let message = Envelope::parse_str(text, &mut params);
-    if message.is_ok_and(|message| is_awaited(session, &message)) {
-        let branch = session.branch(Caller::default());
-        branch.take(Frame::Message(text.as_bytes()));
+    let message = Envelope::parse_str(text, &mut params).ok()?;
+    if !is_awaited(session, &message) {
+        return None;
     }
+    let question = answered_question(&message);
+    let branch = session.branch(Caller::default());
+    branch.take(Frame::Message(text.as_bytes()));
+    question
 }
