@@ -16,14 +16,17 @@ const EVENTS = ['roll', 'stop', 'fill', 'restart'];
 export async function checkRolling(peer, person, url) {
   person.elicit = () => ({ action: 'accept', content: { sure: true } });
   let number = 0;
-  const order = async () => {
+  const order = async (event) => {
     const mine = number++;
+    const asks = mine % 2 === 1;
     await sleep(PAUSE);
-    const done = await peer.call('order', { number: mine, asks: mine % 2 === 1 });
+    const done = await peer.call('order', { number: mine, asks }).catch((error) => {
+      throw new Error(`order ${mine}${asks ? ', which asks,' : ''} failed around ${event}: ${error.message}`);
+    });
     assert.equal(text(done), `ordered ${mine}`, JSON.stringify(done));
   };
   for (const event of EVENTS) {
-    for (let known = 0; known < KNOWN; known += 1) await order();
+    for (let known = 0; known < KNOWN; known += 1) await order(event);
     let isOver = false;
     const happens = async () => {
       const { status } = await fetch(new URL(`/control/${event}`, url), { method: 'POST' });
@@ -31,7 +34,7 @@ export async function checkRolling(peer, person, url) {
       isOver = true;
     };
     const ordering = Array.from({ length: AT_ONCE }, async () => {
-      while (!isOver) await order();
+      while (!isOver) await order(event);
     });
     await Promise.all([happens(), ...ordering]);
   }
