@@ -259,7 +259,9 @@ fn fields_of_forms_keep_their_kind() {
         "e":{"enum":["x"]},
         "f":{"type":"array","items":{"type":"string","enum":["x"],"anyOf":null},"minItems":1.0,"default":null},
         "g":{"type":"string","pattern":{}},
-        "h":{"type":"tea","kind":null}
+        "h":{"type":"tea","kind":null},
+        "i":{"type":"string","enum":["x"],"default":["x"]},
+        "j":{"type":"array","items":{"type":"string","enum":["x"]},"default":"x"}
     },"required":null}}"#;
     let read = read::<ElicitParams>(form).unwrap();
     let ElicitParams::Form(form) = read.value else {
@@ -276,6 +278,8 @@ fn fields_of_forms_keep_their_kind() {
             "f": {"type": "array", "items": {"type": "string", "enum": ["x"]}, "minItems": 1},
             "g": {"type": "string"},
             "h": {"type": "tea", "kind": null},
+            "i": {"type": "string", "enum": ["x"]},
+            "j": {"type": "array", "items": {"type": "string", "enum": ["x"]}, "default": ["x"]},
         })
     );
     let tolerated: Vec<_> = read.tolerated.iter().map(ToString::to_string).collect();
@@ -285,6 +289,8 @@ fn fields_of_forms_keep_their_kind() {
         format!("missing-member at `{place}/e/type`"),
         format!("member-left-out at `{place}/d/default`"),
         format!("member-left-out at `{place}/g/pattern`"),
+        format!("member-left-out at `{place}/i/default`"),
+        format!("single-item at `{place}/j/default`"),
     ] {
         let is_listed = tolerated.iter().any(|it| it.starts_with(&expected));
         assert!(is_listed, "{expected}: {tolerated:?}");
@@ -293,6 +299,7 @@ fn fields_of_forms_keep_their_kind() {
     for (field, is_read) in [
         (r#"{"type":"string","minLength":"5"}"#, false),
         (r#"{"type":"string","enum":["x"],"default":5}"#, false),
+        (r#"{"type":"string","enum":["x"],"default":["x"]}"#, false),
         (r#"{"type":"tea","minLength":"5"}"#, true),
     ] {
         let read = serde_json::from_str::<PrimitiveSchema>(field);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     lenient::{Entry, FIELD},
-    types::elicitation::select::{Choice, MultiSelectSchema, Select, SingleSelectSchema},
+    types::elicitation::select::{MultiSelectSchema, Select, SingleSelectSchema},
     values::{
         json::{JsonObject, optional_number},
         open_enum::{open_enum, setters},
@@ -346,14 +346,16 @@ impl<'de> Visitor<'de> for FieldVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut twice: A) -> Result<PrimitiveSchema, A::Error> {
         let object: JsonObject = twice.next_element()?.unwrap_or_default();
         let has = |key: &str| object.get(key).is_some_and(|it| !it.is_null());
-        let read = if ["enum", "oneOf", "items"].into_iter().any(has) {
-            let select: Option<Select> = twice.next_element()?;
+        let read = if has("items") {
+            let select: Option<Select<Vec<String>>> = twice.next_element()?;
             select
-                .and_then(Select::into_schema)
-                .map(|choice| match choice {
-                    Choice::Single(schema) => schema.into(),
-                    Choice::Multi(schema) => schema.into(),
-                })
+                .and_then(Select::<Vec<String>>::into_schema)
+                .map(PrimitiveSchema::MultiSelect)
+        } else if has("enum") || has("oneOf") {
+            let select: Option<Select<String>> = twice.next_element()?;
+            select
+                .and_then(Select::<String>::into_schema)
+                .map(PrimitiveSchema::SingleSelect)
         } else {
             match object.get("type").and_then(Value::as_str) {
                 Some("string") => twice.next_element()?.map(PrimitiveSchema::String),

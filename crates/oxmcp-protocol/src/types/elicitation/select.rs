@@ -2,12 +2,7 @@
 //!
 //! See [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{SeqAccess, Visitor},
-};
+use serde::{Deserialize, Serialize};
 
 use crate::values::open_enum::setters;
 
@@ -164,10 +159,10 @@ impl EnumOption {
     }
 }
 
-/// A choice field as it is encoded, with the members of all encodings.
+/// A choice field as it is encoded, with the members of all encodings. `D` is the type of its default: a string, or a list of them.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Select {
+pub(crate) struct Select<D> {
     r#type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -186,15 +181,7 @@ pub(crate) struct Select {
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Items>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    default: Option<Preset>,
-}
-
-/// The default of a choice of one value, or of several.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Preset {
-    One(String),
-    Several(Vec<String>),
+    default: Option<D>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -208,21 +195,13 @@ struct Items {
     any_of: Option<Vec<EnumOption>>,
 }
 
-/// A choice field that was read.
-pub(crate) enum Choice {
-    /// A choice of one value.
-    Single(SingleSelectSchema),
-    /// A choice of several values.
-    Multi(MultiSelectSchema),
-}
-
-impl Select {
+impl Select<String> {
     pub(crate) fn single(schema: &SingleSelectSchema) -> Self {
         let mut select = Self {
             r#type: "string".into(),
             title: schema.title.clone(),
             description: schema.description.clone(),
-            default: schema.default.clone().map(Preset::One),
+            default: schema.default.clone(),
             ..Self::default()
         };
         match schema.options.clone() {
@@ -236,6 +215,24 @@ impl Select {
         select
     }
 
+    /// The field, if its members belong together.
+    pub(crate) fn into_schema(self) -> Option<SingleSelectSchema> {
+        let options = match (self.r#enum, self.enum_names, self.one_of) {
+            (Some(values), Some(names), None) => EnumOptions::Named { values, names },
+            (Some(values), None, None) => EnumOptions::Untitled(values),
+            (None, None, Some(options)) => EnumOptions::Titled(options),
+            _ => return None,
+        };
+        Some(SingleSelectSchema {
+            title: self.title,
+            description: self.description,
+            options,
+            default: self.default,
+        })
+    }
+}
+
+impl Select<Vec<String>> {
     pub(crate) fn multi(schema: &MultiSelectSchema) -> Self {
         let items = match schema.options.clone() {
             EnumOptions::Untitled(values) => Items::of(values),
@@ -258,44 +255,21 @@ impl Select {
             min_items: schema.min_items,
             max_items: schema.max_items,
             items: Some(items),
-            default: schema.default.clone().map(Preset::Several),
+            default: schema.default.clone(),
             ..Self::default()
         }
     }
 
-    pub(crate) fn into_schema(self) -> Option<Choice> {
-        let (title, description) = (self.title, self.description);
-        if let Some(items) = self.items {
-            return Some(Choice::Multi(MultiSelectSchema {
-                title,
-                description,
-                min_items: self.min_items,
-                max_items: self.max_items,
-                options: items.options()?,
-                default: match self.default {
-                    Some(Preset::Several(default)) => Some(default),
-                    Some(Preset::One(_)) => return None,
-                    None => None,
-                },
-            }));
-        }
-        let options = match (self.r#enum, self.enum_names, self.one_of) {
-            (Some(values), Some(names), None) => EnumOptions::Named { values, names },
-            (Some(values), None, None) => EnumOptions::Untitled(values),
-            (None, None, Some(options)) => EnumOptions::Titled(options),
-            _ => return None,
-        };
-        let default = match self.default {
-            Some(Preset::One(default)) => Some(default),
-            Some(_) => return None,
-            None => None,
-        };
-        Some(Choice::Single(SingleSelectSchema {
-            title,
-            description,
-            options,
-            default,
-        }))
+    /// The field, if its members belong together.
+    pub(crate) fn into_schema(self) -> Option<MultiSelectSchema> {
+        Some(MultiSelectSchema {
+            title: self.title,
+            description: self.description,
+            min_items: self.min_items,
+            max_items: self.max_items,
+            options: self.items?.options()?,
+            default: self.default,
+        })
     }
 }
 
@@ -314,33 +288,5 @@ impl Items {
             (None, Some(options)) => Some(EnumOptions::Titled(options)),
             _ => None,
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Preset {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PresetVisitor;
-
-        impl<'de> Visitor<'de> for PresetVisitor {
-            type Value = Preset;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string or a list of strings")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Preset, E> {
-                Ok(Preset::One(text.into()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Preset, A::Error> {
-                let mut several = Vec::new();
-                while let Some(item) = items.next_element()? {
-                    several.push(item);
-                }
-                Ok(Preset::Several(several))
-            }
-        }
-
-        deserializer.deserialize_any(PresetVisitor)
     }
 }
