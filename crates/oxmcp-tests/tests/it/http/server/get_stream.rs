@@ -3,9 +3,13 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use oxmcp::{Revision, Server, file_resources, http::StreamableHttp};
+use oxmcp::{
+    JsonSchema, RequestContext, Revision, Server, Tool, ToolError, file_resources,
+    http::StreamableHttp,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
@@ -124,4 +128,50 @@ async fn get_and_delete_require_a_supporting_revision() {
     assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     let answer = crate::http::server::peer::json(response).await;
     assert_eq!(answer["error"]["code"], -32022, "{answer}");
+}
+
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+/// The responses to its requests are JSON, and everything else is sent on its GET stream.
+#[tokio::test(start_paused = true)]
+async fn client_may_accept_only_json() {
+    let greet = |cx: RequestContext| async move {
+        cx.progress(1).await;
+        let Name { name } = cx.ask("name", "Who are you?").await?;
+        Ok::<_, ToolError>(format!("Hello, {name}!"))
+    };
+    let server = calculator().tool(Tool::new("greet", "Greet", greet));
+    for version in ["2025-06-18", LEGACY] {
+        let asked = json!({"elicitation": {}});
+        let session = Session::open_in(&endpoint(&server), version, asked).await;
+        let mut events = session.listen().await;
+        let call = Request::post("/mcp")
+            .header("host", "localhost:8080")
+            .header("accept", "application/json")
+            .header("content-type", "application/json")
+            .header("mcp-session-id", &session.id)
+            .header("mcp-protocol-version", version);
+        let params = json!({"name": "greet", "arguments": {}, "_meta": {"progressToken": "p"}});
+        let message = request(7, "tools/call", params).to_string();
+        let answers = async {
+            let progress = events.next().await.unwrap().data;
+            assert_eq!(progress["params"]["progressToken"], "p");
+            let question = events.next().await.unwrap().data;
+            let result = json!({"action": "accept", "content": {"name": "Ann"}});
+            let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": result});
+            assert_eq!(session.post(&answer).await.status(), StatusCode::ACCEPTED);
+        };
+        let (response, ()) = tokio::join!(send(&session.endpoint, call, message), answers);
+        assert_eq!(
+            header(response.headers(), "content-type"),
+            "application/json"
+        );
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(answer["id"], 7, "{version}");
+        assert_eq!(answer["result"]["content"][0]["text"], "Hello, Ann!");
+    }
 }

@@ -236,7 +236,7 @@ struct PostAnswer {
     session: SessionGuard,
     /// Whether the session is saved afterwards.
     saves: bool,
-    /// Whether the client accepts events. To one that does not, they are sent only if there is no other way.
+    /// Whether the client accepts events. One that does not gets its response as JSON, and all other messages on its GET stream.
     takes_events: bool,
     /// The requests that it answers, if other nodes may resume its stream.
     requests: Option<Record>,
@@ -252,21 +252,28 @@ impl PostAnswer {
         };
         let mut taken = Vec::new();
         if self.endpoint.settings.json_only {
-            return only_answer(&branch.connection).await;
+            return only_answer(&branch.connection, |_| {}).await;
         }
+        if !self.takes_events {
+            let elsewhere = &self.session.connection().outbox;
+            let send_elsewhere = |message: &[u8]| {
+                elsewhere.append_if_room(|out| {
+                    out.extend_from_slice(message);
+                    out.push(b'\n');
+                });
+            };
+            return only_answer(&branch.connection, send_elsewhere).await;
+        }
+        let reply;
         let replying = branch.connection.outbox.reply(&mut taken);
-        let reply = match self.takes_events {
-            true => within(KEEP_ALIVE, replying).await,
-            false => Some(replying.await),
-        };
-        match reply {
+        match within(KEEP_ALIVE, replying).await {
             Some(Reply::Last(Last::Nothing)) if branch.connection.outbox.is_exhausted() => {
                 return response::unanswered(response::DROPPED);
             }
             // A batch of notifications and a cancelled request have no response.
             Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
             Some(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
-            _ => {}
+            other => reply = other,
         }
         if !branch.connection.outbox.begin_stream() {
             return response::unanswered(response::DROPPED);
@@ -302,18 +309,24 @@ impl PostAnswer {
     }
 }
 
-/// The response to a request whose other messages are dropped.
-async fn only_answer(branch: &Connection) -> Response<ResponseBody> {
+/// The response to a request, as JSON. `other` takes all other messages.
+async fn only_answer(branch: &Connection, other: impl Fn(&[u8])) -> Response<ResponseBody> {
     let mut taken = Vec::new();
-    while !matches!(branch.outbox.reply(&mut taken).await, Reply::Last(_)) {
-        taken.clear();
-    }
-    if branch.outbox.is_exhausted() {
-        return response::unanswered(response::DROPPED);
-    }
-    match messages(&taken).last() {
-        Some(answer) => response::message(StatusCode::OK, answer.to_vec()),
-        None => response::empty(StatusCode::ACCEPTED),
+    loop {
+        let reply = branch.outbox.reply(&mut taken).await;
+        let is_last = matches!(reply, Reply::Last(_));
+        let mut others: Vec<_> = messages(&taken).collect();
+        let answer = if is_last { others.pop() } else { None };
+        others.into_iter().for_each(&other);
+        if !is_last {
+            taken.clear();
+            continue;
+        }
+        return match answer {
+            _ if branch.outbox.is_exhausted() => response::unanswered(response::DROPPED),
+            Some(answer) => response::message(StatusCode::OK, answer.to_vec()),
+            None => response::empty(StatusCode::ACCEPTED),
+        };
     }
 }
 
