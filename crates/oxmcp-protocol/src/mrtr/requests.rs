@@ -162,39 +162,41 @@ pub struct InputRequiredResult {
 /// The [`InputRequiredResult`] as received: only the necessary parts are parsed.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RawInputRequired<'a> {
-    #[serde(borrow, default)]
-    input_requests: Option<OrderedMap<RawInputRequest<'a>>>,
+pub struct RawInputRequired {
+    #[serde(default)]
+    input_requests: Option<OrderedMap<RawInputRequest>>,
     /// The state, to be returned byte for byte.
-    #[serde(borrow, default)]
-    pub request_state: Option<&'a RawValue>,
+    #[serde(default)]
+    pub request_state: Option<Box<RawValue>>,
 }
 
 /// One input request, as received.
 #[derive(Debug, Deserialize)]
 #[expect(clippy::exhaustive_structs, reason = "only the SDK may use it")]
-pub struct RawInputRequest<'a> {
-    #[serde(borrow)]
+pub struct RawInputRequest {
     /// The method of the input request.
-    pub method: Cow<'a, str>,
-    #[serde(borrow, default)]
+    pub method: String,
     /// Its params.
-    pub params: Option<&'a RawValue>,
+    #[serde(default)]
+    pub params: Option<Box<RawValue>>,
 }
 
-impl<'a> RawInputRequired<'a> {
-    /// Reads the result of a request.
+impl RawInputRequired {
+    /// Reads the result of a request. `lenient` reads it if it cannot be read strictly.
     ///
     /// # Errors
     /// If the result has neither input requests nor a state, or cannot be read.
-    pub fn read(result: &'a str) -> Result<Self, String> {
-        let asked: Self = serde_json::from_str(result).map_err(|error| error.to_string())?;
+    pub fn read(result: &str, lenient: impl FnOnce() -> Option<Self>) -> Result<Self, String> {
+        let asked: Self = serde_json::from_str(result)
+            .or_else(|error| lenient().ok_or_else(|| error.to_string()))?;
         if asked.input_requests.is_none() && asked.request_state.is_none() {
             return Err("it has neither `inputRequests` nor `requestState`".into());
         }
+        let is_text = |state: &RawValue| state.get().starts_with('"');
         if asked
             .request_state
-            .is_some_and(|state| !state.get().starts_with('"'))
+            .as_deref()
+            .is_some_and(|state| !is_text(state))
         {
             return Err("`requestState` must be a string".into());
         }
@@ -203,7 +205,7 @@ impl<'a> RawInputRequired<'a> {
 
     /// Returns the input requests, by their keys. `None` if there are none.
     #[must_use]
-    pub fn inputs(self) -> Option<OrderedMap<RawInputRequest<'a>>> {
+    pub fn inputs(self) -> Option<OrderedMap<RawInputRequest>> {
         self.input_requests.filter(|inputs| !inputs.is_empty())
     }
 }
@@ -306,11 +308,11 @@ mod tests {
             (r#"{"inputRequests":[]}"#, "invalid type"),
             (r#"{"inputRequests":{"a":{}}}"#, "missing field"),
         ] {
-            let error = RawInputRequired::read(result).unwrap_err();
+            let error = RawInputRequired::read(result, || None).unwrap_err();
             assert!(error.contains(wrong), "{result}: {error}");
         }
-        let only_state =
-            RawInputRequired::read(r#"{"inputRequests":{},"requestState":"s"}"#).unwrap();
+        let only_state = r#"{"inputRequests":{},"requestState":"s"}"#;
+        let only_state = RawInputRequired::read(only_state, || None).unwrap();
         assert!(only_state.inputs().is_none());
     }
 

@@ -472,7 +472,8 @@ impl Server {
     /// otherwise a mistake surfaces only with the first request.
     ///
     /// Findings are not mistakes: the protocol allows more than hosts and model APIs support. They cover all tools and prompts,
-    /// with derived and hand-written schemas. Severe findings are logged as warnings when the server begins to serve.
+    /// with derived and hand-written schemas. Severe findings are logged as warnings when the server begins to serve. Which scopes a
+    /// caller can have is known only to the HTTP endpoint, which warns at startup of features that need others.
     ///
     /// ```
     /// use oxmcp::{Server, Tool};

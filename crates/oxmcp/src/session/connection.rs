@@ -159,7 +159,6 @@ impl Connection {
     }
 
     /// Reads what could not be read strictly, if anything is tolerated: `read` returns the value with what was tolerated.
-    #[cfg(feature = "server")]
     pub(crate) fn read_by<T>(
         &self,
         method: &str,

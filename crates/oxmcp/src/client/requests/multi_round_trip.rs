@@ -12,8 +12,10 @@ use oxmcp_protocol::{
     internal::{
         RawInputRequest, RawInputRequired, RequestParams, ResultType, with_input_responses,
     },
+    lenient::{self, Tolerated},
     method::{self, MultiRoundTrip},
 };
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::{
     select,
@@ -71,10 +73,13 @@ impl CallRequest {
         let limit = self.session.connection().limits.client.max_rounds;
         let mut pause = PAUSES.0;
         for _ in 0..limit {
-            let asked = RawInputRequired::read(&result).map_err(|wrong| {
+            let connection = self.session.connection();
+            let lenient = || connection.read_by(method, || read_leniently(&result));
+            let mut asked = RawInputRequired::read(&result, lenient).map_err(|wrong| {
                 Error::decode(format!("{method}: invalid request for input: {wrong}"))
             })?;
-            let state = asked.request_state;
+            let state = asked.request_state.take();
+            let state = state.as_deref();
             self.check_state(state)?;
             let answers = match asked.inputs() {
                 Some(inputs) => {
@@ -128,6 +133,12 @@ impl CallRequest {
     }
 }
 
+/// Reads a part of a result leniently, and returns what was tolerated.
+pub(crate) fn read_leniently<T: DeserializeOwned>(json: &str) -> Option<(T, Vec<Tolerated>)> {
+    let read = lenient::read(json).ok()?;
+    Some((read.value, read.tolerated))
+}
+
 /// The data that the rounds of a call share.
 struct Rounds {
     session: ClientSession,
@@ -160,7 +171,7 @@ impl Rounds {
 pub(crate) async fn answer_all(
     session: &ClientSession,
     method: &str,
-    inputs: OrderedMap<RawInputRequest<'_>>,
+    inputs: OrderedMap<RawInputRequest>,
 ) -> Result<InputResponses> {
     let limit = session.connection().limits.max_in_flight;
     if inputs.len() > limit {
@@ -185,10 +196,15 @@ fn check_input(
     session: &ClientSession,
     method: &str,
     key: &str,
-    input: &RawInputRequest<'_>,
+    input: &RawInputRequest,
 ) -> Result<()> {
     let (declared, revision) = (session.declared(), session.revision());
-    let checked = methods::check(declared, revision, &input.method, text(input.params));
+    let checked = methods::check(
+        declared,
+        revision,
+        &input.method,
+        text(input.params.as_deref()),
+    );
     checked.map_err(|error| {
         let (wrong, key) = (error.message(), shorten(key));
         Error::unsupported(format!(
@@ -210,9 +226,9 @@ fn text(params: Option<&RawValue>) -> Text<'_> {
 async fn answer(
     session: &ClientSession,
     key: &str,
-    input: &RawInputRequest<'_>,
+    input: &RawInputRequest,
 ) -> Result<Box<RawValue>> {
-    let params = text(input.params);
+    let params = text(input.params.as_deref());
     let id = RequestId::String(key.into());
     let mut context = session.state().context(session.connection(), Some(id));
     context.meta = RequestParams::of(params).meta.raw().map(Into::into);

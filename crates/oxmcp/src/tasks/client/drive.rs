@@ -18,7 +18,7 @@ use super::{
     push::{Push, Woken},
 };
 use crate::{
-    client::requests::multi_round_trip::answer_all,
+    client::requests::multi_round_trip::{answer_all, read_leniently},
     error::{Error, Result, plain_decode_error},
     session::{outbound::calls::CallResult, task::BoxFuture},
 };
@@ -209,10 +209,13 @@ impl Drive {
                 CallTool::NAME
             )));
         }
+        let connection = session.connection();
         let mut inputs = Vec::new();
         for (key, question) in &new {
-            let input: RawInputRequest<'_> =
-                serde_json::from_str(question.get()).map_err(|error| {
+            let lenient = || connection.read_by(CallTool::NAME, || read_leniently(question.get()));
+            let input: RawInputRequest = serde_json::from_str(question.get())
+                .or_else(|error| lenient().ok_or(error))
+                .map_err(|error| {
                     Error::decode(format!(
                         "{}: invalid request for input: {}",
                         CallTool::NAME,

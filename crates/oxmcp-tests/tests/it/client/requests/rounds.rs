@@ -186,6 +186,36 @@ async fn rounds_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn odd_request_for_input_is_tolerated() {
+    let odd = json!({"resultType": "input_required", "inputRequests": [], "requestState": "s"});
+    let (mut peer, session, _) = session_of(answering(), MODERN).await;
+    let call = calling(&session);
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, odd.clone()).await;
+    let request = expect(&mut peer, "tools/call").await;
+    assert_eq!(request["params"]["requestState"], "s");
+    answer(
+        &mut peer,
+        &request,
+        json!({"resultType": "complete", "content": []}),
+    )
+    .await;
+    call.await.unwrap().unwrap();
+    let tolerated = session.tolerated();
+    assert_eq!(tolerated[0].leniency.name(), "empty-array");
+
+    let (mut peer, session, _) = session_of(answering().strict(), MODERN).await;
+    let call = calling(&session);
+    let request = expect(&mut peer, "tools/call").await;
+    answer(&mut peer, &request, odd).await;
+    let error = call.await.unwrap().unwrap_err();
+    assert!(
+        error.message().contains("invalid request for input"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn oversized_state_is_refused() {
     for (length, fits) in [(100, true), (101, false)] {
         let limits = Limits::default().max_request_state(100);
