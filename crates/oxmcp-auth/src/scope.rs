@@ -49,14 +49,14 @@ impl ScopeSet {
         let Some(lost) = words.find(|word| !set.contains(word)) else {
             return Ok(set);
         };
-        let why = if is_scope(lost) {
-            format!("too many scopes: {lost:?} exceeds the limit of {MAX_SCOPES}")
-        } else {
-            format!(
-                "invalid scope {lost:?}; use 1 to {MAX_SCOPE} visible ASCII characters, without quotes and backslashes"
-            )
-        };
-        Err(AuthError::configuration(why))
+        if is_scope(lost) {
+            return Err(AuthError::configuration(format!(
+                "too many scopes: {lost:?} exceeds the limit of {MAX_SCOPES}"
+            )));
+        }
+        Err(AuthError::configuration(format!(
+            "invalid scope {lost:?}; use 1 to {MAX_SCOPE} visible ASCII characters, without quotes and backslashes"
+        )))
     }
 
     /// Adds a scope, if it is valid and not in the set yet, and the set has fewer than 256.

@@ -17,10 +17,12 @@ pub(crate) fn unusable(message: impl Into<String>) -> Error {
 
 /// The error of an operation that took too long.
 pub(crate) fn unanswered(patience: Duration) -> Error {
-    let message = format!(
-        "no response from Redis within {patience:?}: it hangs, is overloaded, or is unreachable"
-    );
-    io(io::ErrorKind::TimedOut, message)
+    io(
+        io::ErrorKind::TimedOut,
+        format!(
+            "no response from Redis within {patience:?}: it hangs, is overloaded, or is unreachable"
+        ),
+    )
 }
 
 /// The error of a URL that cannot be parsed. The message does not repeat the URL, which may contain a password.
@@ -29,12 +31,14 @@ pub(crate) fn of_url(error: Option<RedisError>) -> Error {
         true => "for TLS use `rediss`",
         false => "`rediss://` needs the feature `tls`",
     };
-    let message = format!(
-        "invalid Redis address: expected `redis://[user:password@]host[:port][/database]`, with several hosts separated by commas \
+    let failed = io(
+        io::ErrorKind::InvalidInput,
+        format!(
+            "invalid Redis address: expected `redis://[user:password@]host[:port][/database]`, with several hosts separated by commas \
          for a cluster, `redis-sentinel://[user:password@]host[:port][,host…]/name[/database][?sentinel_password=…]` or \
          `redis+unix:///path`; {tls}"
+        ),
     );
-    let failed = io(io::ErrorKind::InvalidInput, message);
     match error {
         Some(error) => failed.with_source(error),
         None => failed,
@@ -68,7 +72,7 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
         ),
         (ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask | ServerErrorKind::TryAgain), _) => (
             io::ErrorKind::ResourceBusy,
-            moving(address),
+            format!("Redis cluster at {address} is moving keys between nodes; try again later"),
         ),
         (ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown | ServerErrorKind::ClusterDown), _) => (
             io::ErrorKind::ResourceBusy,
@@ -78,7 +82,7 @@ pub(crate) fn of_redis(error: RedisError, address: &str) -> Error {
             io::ErrorKind::ConnectionRefused,
             format!("could not reach the node of the Redis cluster at {address} that has the key"),
         ),
-        (ErrorKind::RESP3NotSupported, _) => (io::ErrorKind::Unsupported, too_old(address, "6.0 or older")),
+        (ErrorKind::RESP3NotSupported, _) => return too_old(address, "6.0 or older").with_source(error),
         _ if error.is_timeout() => {
             return io(
                 io::ErrorKind::TimedOut,
@@ -108,52 +112,53 @@ fn is_login(error: &RedisError) -> bool {
         || matches!(error.code(), Some("WRONGPASS" | "NOAUTH"))
 }
 
-/// The message about a node of a cluster.
+/// The error of a node of a cluster.
 #[cfg(not(feature = "cluster"))]
-pub(crate) fn cluster(address: &str) -> String {
-    format!(
+pub(crate) fn cluster(address: &str) -> Error {
+    unusable(format!(
         "Redis at {address} is a cluster node; enable the feature `cluster` of `oxmcp-redis`, or use a standalone server"
-    )
+    ))
 }
 
-/// The message about keys that are at another node.
-fn moving(address: &str) -> String {
-    format!("Redis cluster at {address} is moving keys between nodes; try again later")
-}
-
-/// The message about several addresses that belong to no cluster.
-pub(crate) fn no_cluster(address: &str) -> String {
-    format!(
+/// The error of an address with several hosts that belong to no cluster.
+pub(crate) fn no_cluster(address: &str) -> Error {
+    unusable(format!(
         "Redis at {address} is not a cluster, but the address has several hosts; use the host of the primary, or \
          `redis-sentinel://host,host/name`"
-    )
+    ))
 }
 
-/// The message about addresses of sentinels, if the feature is disabled.
+/// The error of an address of sentinels, if the feature is disabled.
 #[cfg(not(feature = "sentinel"))]
-pub(crate) const NO_SENTINELS: &str =
-    "`redis-sentinel://` needs the feature `sentinel` of `oxmcp-redis`";
+pub(crate) fn no_sentinels() -> Error {
+    unusable("`redis-sentinel://` needs the feature `sentinel` of `oxmcp-redis`")
+}
 
 /// The error of sentinels, or of the primary that they name.
 #[cfg(feature = "sentinel")]
 pub(crate) fn of_sentinels(error: RedisError, primary: &str, address: &str) -> Error {
     if error.kind() == ErrorKind::MasterNameNotFoundBySentinel {
-        let message = format!(
-            "sentinels at {address} know no working primary {primary:?}; use the name in their `sentinel monitor`"
-        );
-        return io(io::ErrorKind::NotFound, message).with_source(error);
+        return io(
+            io::ErrorKind::NotFound,
+            format!(
+                "sentinels at {address} know no working primary {primary:?}; use the name in their `sentinel monitor`"
+            ),
+        )
+        .with_source(error);
     }
     if is_login(&error) {
-        let message = format!(
+        return io(io::ErrorKind::PermissionDenied, format!(
             "sentinels at {address} or the primary {primary:?} rejected the user or password; put those of the primary into \
              `redis-sentinel://user:password@host/name`, and those of the sentinels into `?sentinel_username=…&sentinel_password=…`"
-        );
-        return io(io::ErrorKind::PermissionDenied, message).with_source(error);
+        ))
+        .with_source(error);
     }
     of_redis(error, address)
 }
 
-/// The message about a server that is too old.
-pub(crate) fn too_old(address: &str, version: &str) -> String {
-    format!("Redis at {address} is too old: version {version}; use Redis 7.0, Valkey 7.2, or newer")
+/// The error of a server that is too old.
+pub(crate) fn too_old(address: &str, version: &str) -> Error {
+    unusable(format!(
+        "Redis at {address} is too old: version {version}; use Redis 7.0, Valkey 7.2, or newer"
+    ))
 }

@@ -139,12 +139,12 @@ fn unwritable(error: serde_json::Error) -> Error {
 /// A record that is valid JSON, but not a session, may come from a newer release.
 fn unreadable(error: serde_json::Error) -> Undecoded {
     let is_damaged = error.is_syntax() || error.is_eof();
-    let why = match is_damaged {
-        true => "could not read a session: damaged JSON",
-        false => "could not read a session: a newer release may have written it",
+    let failed = match is_damaged {
+        true => Error::internal("could not read a session: damaged JSON"),
+        false => Error::internal("could not read a session: a newer release may have written it"),
     };
     Undecoded {
-        error: Error::internal(why).with_source(error),
+        error: failed.with_source(error),
         is_damaged,
     }
 }

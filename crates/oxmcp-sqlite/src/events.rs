@@ -167,8 +167,7 @@ fn append(
         return Ok(None);
     }
     if stream.ended && !is_empty {
-        let message = "cannot add events: the stream has ended";
-        return Err(Error::internal(message).into());
+        return Err(Error::internal("cannot add events: the stream has ended").into());
     }
     for data in write.events.iter() {
         if data.len() > bounds.stream_bytes {

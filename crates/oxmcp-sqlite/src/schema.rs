@@ -1,11 +1,6 @@
 //! Tables of the file, and opening it, which checks that the file belongs to this crate and that no other process has it open.
 
-use std::{
-    fs::OpenOptions,
-    io::{self, ErrorKind},
-    path::Path,
-    time::Duration,
-};
+use std::{fs::OpenOptions, io, path::Path, time::Duration};
 
 use oxmcp::{Error, Result, StateKey};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
@@ -116,11 +111,13 @@ END;
 /// Opens the file, or creates it. `now_ms` is the time of the store.
 pub(crate) fn open(path: &Path, now_ms: i64) -> Result<Connection> {
     create(path).map_err(|error| {
-        let message = format!(
-            "could not open {}: {error}; its directory must exist and be writable",
-            path.display()
-        );
-        failure::io(error.kind(), message)
+        failure::io(
+            error.kind(),
+            format!(
+                "could not open {}: {error}; its directory must exist and be writable",
+                path.display()
+            ),
+        )
     })?;
     connect(path, now_ms).map_err(|error| refused(path, error))
 }
@@ -204,28 +201,28 @@ fn refused(path: &Path, why: Refused) -> Error {
     let path = path.display();
     let (kind, message) = match &why {
         Refused::Foreign => (
-            ErrorKind::InvalidData,
+            io::ErrorKind::InvalidData,
             format!("{path} is a database of another program; use a separate file for the store"),
         ),
         Refused::Newer(version) => (
-            ErrorKind::InvalidData,
+            io::ErrorKind::InvalidData,
             format!(
                 "{path} has version {version}, but this release reads version {VERSION}; use the release that wrote it, or another file"
             ),
         ),
         Refused::Sqlite(error) => match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
-                ErrorKind::ResourceBusy,
+                io::ErrorKind::ResourceBusy,
                 format!(
                     "{path} is in use: only one process can open it, and only once; clone the handle, or use Redis for several processes"
                 ),
             ),
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
-                ErrorKind::InvalidData,
+                io::ErrorKind::InvalidData,
                 format!("{path} is damaged or not a database; use another file"),
             ),
             _ => (
-                ErrorKind::Other,
+                io::ErrorKind::Other,
                 format!(
                     "could not open {path}: {error}; the file and its directory must be writable"
                 ),

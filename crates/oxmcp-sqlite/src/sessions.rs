@@ -14,8 +14,10 @@ fn encode(record: &SessionRecord, max: usize) -> Result<String, Failure> {
     let json = serde_json::to_string(record)
         .map_err(|error| Error::internal("could not serialize a session").with_source(error))?;
     if json.len() > max {
-        let message = format!("session record is too large: the limit is {max} bytes");
-        return Err(Error::limit(message).into());
+        return Err(Error::limit(format!(
+            "session record is too large: the limit is {max} bytes"
+        ))
+        .into());
     }
     Ok(json)
 }

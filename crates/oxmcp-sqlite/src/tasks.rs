@@ -48,8 +48,7 @@ fn create(db: &Connection, row: &Row, bounds: Bounds, now: i64) -> Result<(), Fa
         .prepare_cached("SELECT count(*) FROM tasks WHERE owner IS ?1")?
         .query_row([&row.owner], |row| row.get(0))?;
     if !fits(tasks + 1, bounds.tasks) || !fits(of_owner + 1, bounds.tasks_each) {
-        let message = "too many tasks; wait until some expire";
-        return Err(Error::limit(message).into());
+        return Err(Error::limit("too many tasks; wait until some expire").into());
     }
     check_bytes(bytes.saturating_add(row.bytes), bounds)?;
     let inserted = db

@@ -282,12 +282,14 @@ impl AuthorizationAttempt {
         if let Some(code) = &found.error {
             let code = shown(code);
             let description = found.description.as_deref().unwrap_or("no description");
-            let message = format!(
-                "authorization server {:?} refused the login: {code}: {}",
-                self.issuer,
-                shown(description)
-            );
-            return Err(AuthError::refused(message, Some(&code)));
+            return Err(AuthError::refused(
+                format!(
+                    "authorization server {:?} refused the login: {code}: {}",
+                    self.issuer,
+                    shown(description)
+                ),
+                Some(&code),
+            ));
         }
         match found.code.filter(|it| !it.is_empty()) {
             Some(code) => Ok(AuthorizationCode(code.into())),

@@ -5,12 +5,7 @@ use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
 use super::{authentication::Form, identity::Client};
-use crate::{
-    error::{AuthError, AuthErrorKind},
-    exchange::Response,
-    metadata::document,
-    secret::Secret,
-};
+use crate::{error::AuthError, exchange::Response, metadata::document, secret::Secret};
 
 /// The most characters of a description that are shown.
 const MAX_SHOWN: usize = 300;
@@ -116,17 +111,18 @@ pub(crate) fn of(response: &Response, asked: &str, sent: &SentSecrets) -> AuthEr
             code.as_deref(),
             Some("temporarily_unavailable" | "server_error")
         );
-    let mut message = format!("{asked} failed with {}", status.as_u16());
+    let mut answer = status.as_u16().to_string();
     if let Some(code) = &code {
-        message = format!("{message}, {code}");
+        answer = format!("{answer}, {code}");
     }
     if let Some(description) = description {
-        message = format!("{message}: {description}");
+        answer = format!("{answer}: {description}");
     }
-    if is_unavailable {
-        return AuthError::new(AuthErrorKind::Unavailable, message);
+    let refused = AuthError::refused(format!("{asked} failed with {answer}"), code.as_deref());
+    match is_unavailable {
+        true => AuthError::unavailable(refused.message()),
+        false => refused,
     }
-    AuthError::refused(message, code.as_deref())
 }
 
 /// A peer's text for messages: shortened, and without control characters.

@@ -134,11 +134,10 @@ impl KeyCache {
     pub(crate) fn failure(&self) -> Option<AuthError> {
         let error = self.error.as_ref()?;
         let why = error.message();
-        let text = format!(
+        Some(AuthError::unavailable(format!(
             "could not fetch the keys of the issuer {}: {why}",
             self.issuer
-        );
-        Some(AuthError::unavailable(text))
+        )))
     }
 
     /// Begins to fetch the keys, unless a fetch is in flight or was made just now.

@@ -222,12 +222,15 @@ impl ResourceServer {
         let invalid = |sentence: &str| Refusal::invalid(AuthError::invalid_token(sentence));
         let (bound_to, proofs) = match (&token.thumbprint, credentials.scheme, &self.dpop) {
             (None, Scheme::Bearer, _) if !self.dpop_only => return Ok(()),
+            (None, _, _) if self.dpop_only => {
+                return Err(invalid(
+                    "token is not bound to a key; this server accepts only DPoP-bound tokens",
+                ));
+            }
             (None, _, _) => {
-                return Err(invalid(if self.dpop_only {
-                    "token is not bound to a key; this server accepts only DPoP-bound tokens"
-                } else {
-                    "token is not bound to a key; send it as `Authorization: Bearer <token>`"
-                }));
+                return Err(invalid(
+                    "token is not bound to a key; send it as `Authorization: Bearer <token>`",
+                ));
             }
             (Some(_), _, None) => {
                 return Err(invalid(

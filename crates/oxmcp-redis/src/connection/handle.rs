@@ -304,7 +304,7 @@ async fn open_servers(address: Address, shown: &str) -> Result<(Form, Current)> 
         match connect(&client, shown).await {
             Ok((_, info)) if info.is_cluster() => return open_cluster(address, shown).await,
             Ok(_) if address.servers.len() > 1 => {
-                return Err(failure::unusable(failure::no_cluster(shown)));
+                return Err(failure::no_cluster(shown));
             }
             Ok((manager, _)) => {
                 return Ok((Form::Single, Current::Single(Arc::new(client), manager)));
@@ -327,7 +327,7 @@ async fn open_cluster(address: Address, shown: &str) -> Result<(Form, Current)> 
 
 #[cfg(not(feature = "cluster"))]
 async fn open_cluster(_address: Address, shown: &str) -> Result<(Form, Current)> {
-    Err(failure::unusable(failure::cluster(shown)))
+    Err(failure::cluster(shown))
 }
 
 #[cfg(feature = "sentinel")]
@@ -348,7 +348,7 @@ async fn open_sentinels(
     _primary: &str,
     _shown: &str,
 ) -> Result<(Form, Current)> {
-    Err(failure::unusable(failure::NO_SENTINELS))
+    Err(failure::no_sentinels())
 }
 
 impl fmt::Debug for Connection {

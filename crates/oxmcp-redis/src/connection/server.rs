@@ -45,7 +45,7 @@ impl Info {
         let version = self.value("redis_version").unwrap_or("7");
         let major = version.split('.').next().and_then(|it| it.parse().ok());
         if major.is_some_and(|major: u32| major < 7) {
-            return Err(failure::unusable(failure::too_old(shown, version)));
+            return Err(failure::too_old(shown, version));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The page of errors: it lists the text of each error that the SDK makes, and no other.
+//! The page of errors: it lists the text of each error that the SDK, its authorization and its stores make, and no other.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,11 @@ use super::{
     source::{Source, library, read},
 };
 
-/// The functions that make an error of the SDK from a text.
-const CONSTRUCTORS: &[&str] = &[
+/// The heading of the errors whose texts are not arguments of a constructor. They only have to be in the code.
+const WITH_CODES: &str = "\n## Errors with a code\n";
+
+/// The functions of `Error` that make an error from a text.
+const SDK: &[&str] = &[
     "protocol",
     "invalid_params",
     "invalid_request",
@@ -30,24 +33,73 @@ const CONSTRUCTORS: &[&str] = &[
     "new",
 ];
 
-/// The texts of the errors that some code makes, each value in them as `…`.
-fn texts(code: &str) -> Vec<String> {
-    let calls = CONSTRUCTORS.iter().flat_map(|constructor| {
-        let call = format!("Error::{constructor}(");
+/// The functions of `AuthError` that make an error from a text.
+const AUTH: &[&str] = &[
+    "configuration",
+    "malformed",
+    "untrusted",
+    "unsupported",
+    "unavailable",
+    "limit",
+    "invalid_token",
+    "refused",
+    "new",
+];
+
+/// What else stands before the text of an error in `oxmcp-auth`: a constructor, and the names of closures.
+const OTHER_AUTH: &[&str] = &["Refusal::malformed(", "invalid(", "refuse("];
+
+/// What else stands before the text of an error in the stores. The kind of an I/O error precedes its text.
+const OTHER_STORE: &[&str] = &[
+    "io::ErrorKind::",
+    "failure::io(",
+    "unusable(",
+    "failure::unusable(",
+];
+
+/// What stands before the text of an error in the code of a crate; nothing for crates whose errors users do not see.
+fn beginnings(crate_name: &str) -> Vec<String> {
+    let (kind, constructors, others) = match crate_name {
+        "oxmcp" => ("Error", SDK, &[][..]),
+        "oxmcp-auth" => ("AuthError", AUTH, OTHER_AUTH),
+        "oxmcp-redis" | "oxmcp-sqlite" => ("Error", SDK, OTHER_STORE),
+        _ => return Vec::new(),
+    };
+    let constructors = constructors.iter().map(|it| format!("{kind}::{it}("));
+    let others = others.iter().map(|it| (*it).to_owned());
+    constructors.chain(others).collect()
+}
+
+/// The texts of the errors that some code of a crate makes, each value in them as `…`.
+fn texts(crate_name: &str, code: &str) -> Vec<String> {
+    let starts = |beginning: String| {
         let starts: Vec<_> = code
-            .match_indices(&call)
-            .filter(|(start, _)| !is_of_another_type(code, *start))
-            .map(|(start, call)| start + call.len())
+            .match_indices(&beginning)
+            .filter(|(start, _)| !is_longer(code, *start))
+            .map(|(start, it)| start + it.len())
             .collect();
         starts
-    });
-    calls
+    };
+    beginnings(crate_name)
+        .into_iter()
+        .flat_map(starts)
         .filter_map(|start| literal(code.get(start..)?))
         .collect()
 }
 
-/// Whether the name before `Error::` is longer, as in `ToolError::`.
-fn is_of_another_type(code: &str, start: usize) -> bool {
+/// Whether a string in the code is this text.
+fn is_in(code: &str, text: &str) -> bool {
+    let constant = text.split('…').next().unwrap_or_default();
+    let quoted = format!("\"{constant}");
+    let mut strings = code.match_indices(&quoted);
+    strings.any(|(start, _)| {
+        let string = code.get(start + 1..).and_then(shown);
+        string.is_some_and(|it| it == text)
+    })
+}
+
+/// Whether the name that begins here is longer, as `ToolError::` for `Error::`.
+fn is_longer(code: &str, start: usize) -> bool {
     let before = code.get(..start).and_then(|it| it.chars().next_back());
     before.is_some_and(|it| it.is_alphanumeric() || it == '_' || it == ':')
 }
@@ -105,10 +157,15 @@ fn rows(page: &str) -> Vec<String> {
 #[test]
 fn each_error_has_its_row() {
     let sources = library();
-    let sdk = sources.iter().filter(|it| it.in_crate().is_some());
-    let made: BTreeSet<_> = sdk.flat_map(|it| texts(&it.code_text())).collect();
-    assert!(made.len() > 200, "the errors of the SDK are not here");
-    let listed = rows(&read("crates/oxmcp/guide/errors.md").text);
+    let made = sources.iter().flat_map(|source| {
+        let crate_name = source.crate_name().unwrap_or_default();
+        texts(crate_name, &source.code_text())
+    });
+    let made: BTreeSet<_> = made.collect();
+    assert!(made.len() > 400, "the errors of the SDK are not here");
+    let page = read("crates/oxmcp/guide/errors.md").text;
+    let (page, with_codes) = page.split_once(WITH_CODES).unwrap();
+    let listed = rows(page);
     let mut wrong = Vec::new();
     for text in &made {
         if !listed.contains(text) {
@@ -123,6 +180,11 @@ fn each_error_has_its_row() {
             wrong.push(format!("two rows: {text}"));
         }
     }
+    for text in rows(with_codes) {
+        if !sources.iter().any(|it| is_in(&it.code_text(), &text)) {
+            wrong.push(format!("no such error with a code: {text}"));
+        }
+    }
     none(&wrong);
 }
 
@@ -135,7 +197,7 @@ fn error_texts_are_found() {
         Error::closed(reason)
         Error::protocol(ErrorCode::from(3), "a code (of one's own)")
     "#;
-    let found = texts(code);
+    let found = texts("oxmcp", code);
     assert_eq!(
         found,
         ["a code (of one's own)", r#"the … … is "too" long: {}"#]
@@ -146,5 +208,31 @@ fn error_texts_are_found() {
         path: String::new(),
         text: code.to_owned(),
     };
-    assert_eq!(texts(&source.code_text()), found);
+    assert_eq!(texts("oxmcp", &source.code_text()), found);
+}
+
+#[test]
+fn errors_of_other_crates_are_found() {
+    let auth = r#"
+        AuthError::malformed(format!("invalid {what}"))
+        return Err(invalid("no proof"))
+        Refusal::invalid(error, "another function")
+        Error::limit("another type")
+    "#;
+    assert_eq!(texts("oxmcp-auth", auth), ["invalid …", "no proof"]);
+    let store = r#"
+        Error::limit("too many")
+        (ErrorKind::Server(_), _) => (io::ErrorKind::Other, format!("{address} refused")),
+        failure::unusable("too old")
+    "#;
+    let found = texts("oxmcp-redis", store);
+    assert_eq!(found, ["too many", "… refused", "too old"]);
+    assert!(texts("oxmcp-json", store).is_empty());
+}
+
+#[test]
+fn strings_in_code_are_compared_whole() {
+    let code = r#"format!("Not found: {name}"), "Not found: it", "Not here""#;
+    assert!(is_in(code, "Not found: …") && is_in(code, "Not here"));
+    assert!(!is_in(code, "Not") && !is_in(code, "Not found: … here"));
 }
