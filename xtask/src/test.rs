@@ -72,7 +72,7 @@ const LEFT_FOR_ALL: &[&str] = &[
     "every_kind_of_bad_token_is_refused",
     "printed_values_are_read_back",
     "stalled_peer_is_not_served_and_loses_nothing",
-    "hostile_lists_are_read_in_bounded_work",
+    "hostile_lists_are_read_with_bounded_work",
     "examples::cluster",
     "examples::opentelemetry",
 ];

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn number_and_length_of_scopes_is_bounded() {
+    fn number_and_length_of_scopes_are_bounded() {
         let many: ScopeSet = (0..1000).map(|i| i.to_string()).collect();
         assert_eq!(many.iter().count(), MAX_SCOPES);
         assert!(ScopeSet::parse(&"x".repeat(MAX_SCOPE + 1)).is_empty());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_own_scopes_are_kept_or_refused_whole() {
+    fn configured_scopes_are_never_silently_dropped() {
         let some = ScopeSet::parse_all(" a  b a").unwrap();
         assert_eq!(some.to_string(), "a b");
         let numbered = |count: usize| {

@@ -122,7 +122,7 @@ fn proof_is_single_use_even_at_capacity() {
 }
 
 #[test]
-fn proofs_that_are_wrong_are_refused() {
+fn invalid_proofs_are_refused() {
     let none = json!({});
     assert!(verify(&ProofVerifier::new(), &changed(&none, &none)).is_ok());
     let private = json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "d": "AA"});

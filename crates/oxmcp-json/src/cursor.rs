@@ -527,7 +527,7 @@ mod tests {
 
         /// A valid text with one byte changed or cut off.
         #[test]
-        fn single_wrong_byte_is_detected(at in 0_usize..120, byte in 0_u8..128, cut in any::<bool>()) {
+        fn single_invalid_byte_is_detected(at in 0_usize..120, byte in 0_u8..128, cut in any::<bool>()) {
             let text = r#" {"a" : [1, -2.5e+10, "x\"\\\u0041é", {"b":{}, "c":[[]]}, true, false, null ], "d":"" } "#;
             let mut bytes = text.as_bytes().to_vec();
             if let Some(old) = bytes.get_mut(at) {

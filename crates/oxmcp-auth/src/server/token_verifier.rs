@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_keys_withdrawn_meanwhile_are_not_cached() {
+    fn token_of_withdrawn_key_is_not_cached() {
         let sets = ["old", "new"].map(|id| {
             let key = SigningKey::generate(Algorithm::Es256).unwrap();
             Arc::new(Jwks::from(vec![key.with_key_id(id).public_jwk().clone()]))

@@ -116,7 +116,7 @@ fn introspection_responses_are_checked_like_tokens() {
 }
 
 #[test]
-fn odd_introspection_answers_are_tolerated_where_safe() {
+fn odd_introspection_answers_are_tolerated_if_safe() {
     let active = json!({"active": true, "aud": RESOURCE, "sub": "ann"});
     check([
         (

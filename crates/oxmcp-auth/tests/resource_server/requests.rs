@@ -86,7 +86,7 @@ fn server_without_audience_or_issuer_does_not_start() {
 }
 
 #[test]
-fn different_owners_are_written_differently() {
+fn distinct_owners_have_distinct_keys() {
     let of = |issuer: &str, subject: Option<&str>, client: Option<&str>| {
         let mut token = VerifiedToken::new(issuer);
         token.subject = subject.map(str::to_owned);

@@ -69,7 +69,7 @@ fn names_and_scopes_follow_issuers_spellings() {
 
 // Attack: forged or misdirected tokens.
 #[test]
-fn tokens_for_other_audiences_or_times_are_refused() {
+fn forged_or_misdirected_tokens_are_refused() {
     let signer = key("one");
     let table = [
         (json!({"iss": null}), "untrusted issuer"),
@@ -533,7 +533,7 @@ fn memory_used_by_invalid_tokens_is_bounded() {
 }
 
 #[test]
-fn refusals_are_evicted_one_by_one() {
+fn only_the_oldest_refusal_is_evicted() {
     let verifier = introspecting();
     let tokens: Vec<_> = (0..=1_000)
         .map(|i| Secret::new(format!("opaque{i}")))
@@ -620,7 +620,7 @@ fn issuer_metadata_matches_except_host_slash() {
 }
 
 #[test]
-fn odd_key_is_dropped_alone() {
+fn odd_key_does_not_invalidate_the_others() {
     let key = key("one");
     let mut keys = json!([
         null, 5, [], {}, "key", {"kty": null}, {"kty": "RSA", "n": 5, "e": []}, {"kty": "EC", "crv": null},

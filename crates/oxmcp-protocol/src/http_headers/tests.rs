@@ -259,7 +259,7 @@ fn refused(schema: &Value, reason: &str, pointer: &str) {
 }
 
 #[test]
-fn wrong_annotations_are_named() {
+fn error_names_the_invalid_annotation() {
     let names = [
         (json!(""), "empty"),
         (json!("a b"), "' '"),

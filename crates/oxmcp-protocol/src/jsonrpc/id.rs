@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_respelled_both_ways() {
+    fn numeric_and_text_ids_are_respelled() {
         let (number, text) = (RequestId::from(3), RequestId::from("3"));
         assert_eq!(number.respelled(), Some(text.clone()));
         assert_eq!(text.respelled(), Some(number));

@@ -61,7 +61,7 @@ fn empty_arrays_are_empty_objects() {
 }
 
 #[test]
-fn invalid_entry_is_dropped_alone() {
+fn only_the_invalid_entry_is_dropped() {
     let list = r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"},null,5,
         {"name":"c","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes","destructiveHint":"true"},"icons":["x"],"title":["t"]},
         {"inputSchema":{"type":"object"}}],"nextCursor":5}"#;
@@ -373,7 +373,7 @@ fn input_requests_are_read_by_their_method() {
 }
 
 #[test]
-fn hostile_lists_are_read_in_bounded_work() {
+fn hostile_lists_are_read_with_bounded_work() {
     // Each entry fails, and each has a list whose entries fail: without a budget this would be thousands of readings.
     let icon = r#"{"src":5,"mimeType":{},"sizes":{},"theme":{}}"#;
     let icons = vec![icon; 500].join(",");

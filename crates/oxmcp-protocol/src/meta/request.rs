@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn usual_member_order_means_the_same_as_others() {
+    fn fast_path_reads_the_same_as_the_parser() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deep = |arguments: &str| format!(r#"{{"name":"add","arguments":{arguments}}}"#);
         let params = [

@@ -33,7 +33,7 @@ fn below_a_long_name(count: usize) -> String {
 }
 
 #[test]
-fn report_of_many_wrong_members_is_bounded() {
+fn report_of_many_invalid_members_is_bounded() {
     let schema = json!({"additionalProperties": {"additionalProperties": {
         "anyOf": [{"type": "string"}, {"type": "null"}, {"minimum": 7}, {"pattern": "a", "type": "array"}],
     }}});

@@ -77,7 +77,7 @@ fn options_are_recursive() {
 }
 
 #[test]
-fn rare_keywords_are_added_and_replaced() {
+fn schema_keywords_are_added_and_replaced() {
     let schema = with(|s| {
         s.property("sizes", |p| {
             p.schema(json!({"uniqueItems": true, "x-mcp-header": "Sizes"}))

@@ -561,7 +561,7 @@ mod tests {
         }
 
         #[test]
-        fn ids_read_are_written_the_same(text in "[a-c_0-3]{0,8}") {
+        fn parsed_ids_are_written_unchanged(text in "[a-c_0-3]{0,8}") {
             if let Some(id) = EventId::parse(&text) {
                 prop_assert_eq!(id.to_string(), text);
             }

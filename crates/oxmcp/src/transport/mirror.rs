@@ -312,7 +312,7 @@ mod tests {
 
     /// A look at all entries for each new one would take far too long.
     #[test]
-    fn many_wrong_tools_are_forgotten_one_by_one() {
+    fn invalid_tools_are_evicted_one_at_a_time() {
         let mirror = mirror(16 << 20);
         let mut tool = tool("", &json!({"x-mcp-header": ""}));
         for index in 0..250_000 {

@@ -91,7 +91,7 @@ fn extra_parameters_are_added_without_overriding() {
 }
 
 #[test]
-fn consent_is_asked_for_where_refresh_tokens_are() {
+fn offline_access_scope_prompts_for_consent() {
     let discovered = discovered(server());
     let client = Client::new("me").unwrap();
     let scopes = ScopeSet::parse("a offline_access");

@@ -26,7 +26,7 @@ fn with(change: impl FnOnce(&mut DiscoveryOptions)) -> DiscoveryOptions {
 }
 
 #[test]
-fn metadata_is_found_wherever_it_may_be() {
+fn metadata_is_found_at_every_wellknown_url() {
     let plain = || DiscoveryOptions::default();
     let (asked, found) = discover(
         MCP,
@@ -71,7 +71,7 @@ fn metadata_is_found_wherever_it_may_be() {
 }
 
 #[test]
-fn announced_place_is_the_only_one() {
+fn announced_metadata_url_has_no_fallback() {
     let challenge = announced("https://mcp.example/other");
     let (asked, found) = discover(
         MCP,
@@ -94,7 +94,7 @@ fn announced_place_is_the_only_one() {
 }
 
 #[test]
-fn places_that_must_not_be_asked_are_not() {
+fn forbidden_metadata_urls_are_not_requested() {
     for place in [
         "http://mcp.example/x",
         "file:///etc/passwd",
@@ -441,7 +441,7 @@ fn issuer_with_credentials_is_preferred_in_either_spelling() {
 }
 
 #[test]
-fn announced_places_may_be_relative_or_empty() {
+fn announced_metadata_url_may_be_relative_or_empty() {
     for place in ["/.well-known/oauth-protected-resource/mcp", PRM_URL, ""] {
         let web: Web<'_> = &[(PRM_URL, 200, PRM), (META_URL, 200, META)];
         let (asked, found) = discover(

@@ -44,7 +44,7 @@ fn scopes_come_from_challenge_before_metadata() {
 }
 
 #[test]
-fn offline_access_is_requested_where_supported() {
+fn offline_access_is_requested_if_supported() {
     let challenge = Challenge::bearer().with("scope", "a");
     let mut selection = ScopeSelection::default();
     let select = |selection: &ScopeSelection, offered| {
@@ -104,7 +104,7 @@ fn configured_scopes_grow_only_by_step_up() {
 }
 
 #[test]
-fn endless_step_up_is_given_up() {
+fn repeated_step_up_is_refused() {
     let mut step_ups = StepUps::default();
     let mut requested = ScopeSet::parse("a");
     for i in 0..2 {

@@ -213,7 +213,7 @@ async fn servers_ask_clients_in_legacy_sessions() {
 }
 
 #[tokio::test]
-async fn wrong_client_answer_is_an_error_for_server() {
+async fn invalid_client_answer_is_an_error_for_server() {
     let server = server(clock().calls::<Add>(..));
     let client = client(
         clock().method::<Add, _>(..Revision::V2025_06_18, |_: Hours| async {

@@ -81,7 +81,7 @@ async fn revision_is_declared_in_the_settings() {
 /// An extension up to 2025-11-25 whose method belongs to the protocol from 2026-07-28 on: with such a row the tables of both eras
 /// have the same name.
 #[tokio::test]
-async fn extension_ends_where_the_protocol_takes_over() {
+async fn extension_method_ends_where_the_protocol_adopts_it() {
     const OURS: &str = "as an extension";
     let promoted = Extension::new(ID)
         .core_since(Revision::V2026_07_28)

@@ -79,7 +79,7 @@ fn declaring(id: i64, params: Value) -> Value {
 }
 
 #[tokio::test]
-async fn layer_answers_with_extension_result_where_declared() {
+async fn layer_answers_with_declared_extension_result() {
     let ticket = |call: ToolCall| async move {
         ToolResponse::from_extension(call.context(), "ticket", json!({"number": 7}))
     };

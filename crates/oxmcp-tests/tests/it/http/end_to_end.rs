@@ -142,7 +142,7 @@ async fn transport_of_2024_shares_the_endpoint_url() {
 }
 
 #[tokio::test]
-async fn closing_session_lets_a_call_be_retried() {
+async fn call_works_in_a_new_session_after_close() {
     #[derive(Debug, serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
     struct Name {
         name: String,

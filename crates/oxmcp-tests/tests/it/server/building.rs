@@ -172,7 +172,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
 }
 
 #[test]
-fn builder_on_shared_server_changes_all_clones() {
+fn builder_on_a_shared_server_logs_a_warning() {
     let told = |run: fn()| {
         let warnings = Warnings::default();
         let guard = subscribe(tracing_subscriber::registry().with(warnings.clone()));

@@ -229,7 +229,7 @@ async fn completion_of_unknown_name_or_argument_is_refused() {
 }
 
 #[tokio::test]
-async fn completion_capability_is_declared_only_where_possible() {
+async fn completion_is_declared_only_with_completers() {
     let plain = Prompt::new("plain", "", || async { "" });
     let cases = [
         (calculator(), false),

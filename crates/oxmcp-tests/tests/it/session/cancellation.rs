@@ -107,7 +107,7 @@ async fn connecting_can_be_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_calls_are_cancelled_alike() {
+async fn dropped_server_call_is_cancelled() {
     let (mut peer, transport) = ScriptedPeer::new().await;
     let session = server().connect(transport).await.unwrap();
     peer.initialize(Revision::V2025_11_25).await.unwrap();
@@ -220,7 +220,7 @@ async fn error_of_cancelled_handler_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn modern_requests_are_cancelled_alike() {
+async fn modern_request_can_be_cancelled() {
     let (server, noticed, _) = cancellable();
     let (mut peer, transport) = ScriptedPeer::new().await;
     server.connect(transport).await.unwrap();

@@ -68,7 +68,7 @@ fn joined(directory: &str, link: &str) -> String {
 }
 
 #[test]
-fn links_are_followed_upwards_too() {
+fn links_to_parent_directories_are_resolved() {
     assert_eq!(joined("docs", "../README.md"), "README.md");
     assert_eq!(joined("", "docs/a.md"), "docs/a.md");
     assert_eq!(joined("a/b", "./c/"), "a/b/c/");

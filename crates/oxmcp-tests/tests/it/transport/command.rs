@@ -195,7 +195,7 @@ async fn later_clean_exit_ends_the_session() {
 }
 
 #[tokio::test]
-async fn killed_server_error_says_so() {
+async fn killed_server_error_names_the_signal() {
     let (mut read, mut write) =
         connect(sh("echo last words >&2; echo \"{\\\"pid\\\":$$}\"; cat")).await;
     let server = pid(&mut read).await;
@@ -327,7 +327,7 @@ async fn ignored_sigterm_is_followed_by_sigkill() {
 }
 
 #[tokio::test]
-async fn closing_ends_the_servers_children() {
+async fn closing_kills_the_servers_child_processes() {
     // The server exits at the end of its input; its background process would not.
     let script = "sleep 600 & echo \"{\\\"pid\\\":$!}\"; cat";
     let (mut read, mut write) = connect(sh(script).exit_timeout(LONG)).await;
@@ -404,7 +404,7 @@ fn runtime_shutdown_leaves_no_zombie() {
 }
 
 #[tokio::test]
-async fn exit_before_probe_differs_from_exit_at_probe() {
+async fn only_exit_at_the_probe_restarts_the_server() {
     for (script, starts) in [
         // The server cannot start.
         (

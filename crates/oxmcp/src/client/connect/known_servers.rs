@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newest_era_counts() {
+    fn latest_era_replaces_the_earlier_one() {
         let servers = KnownServers::default();
         assert_eq!(servers.get("a"), None);
         servers.remember("a".into(), Era::Legacy);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_counts_more_than_its_text() {
+    fn cached_schema_counts_more_than_its_text() {
         let schemas = OutputSchemas::default();
         learn(&schemas, "object", 150);
         assert!(schemas.get("t").is_none());

@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn oversized_message_means_anything_may_have_changed() {
+    fn oversized_change_message_reports_everything_as_changed() {
         let last = 1 + MAX_NAMED as u64;
         let mut many = News::default();
         for number in 1..=last {

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn protocol_error_stays_one() {
+    fn protocol_error_is_kept_by_conversions() {
         let error = ToolError::from(Error::invalid_params("no"));
         assert!(error.into_result().unwrap_err().is_protocol());
         let boxed: Result<(), Box<dyn StdError + Send + Sync>> =

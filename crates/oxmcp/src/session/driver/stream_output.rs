@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_buffered_bytes_count_too() {
+    fn bytes_buffered_before_the_budget_are_counted() {
         let (outbox, budget) = (Outbox::new(1 << 20), Budget::new(10));
         outbox.append(|out| out.extend_from_slice(b"12345"));
         outbox.count_in(&budget, false);

@@ -69,7 +69,7 @@ async fn legacy_server_is_recognized_by_any_other_error() {
 }
 
 #[tokio::test]
-async fn nonsensical_probe_answer_means_a_legacy_server() {
+async fn nonsensical_probe_answer_falls_back_to_initialize() {
     for result in [
         json!({}),
         json!(null),
@@ -111,7 +111,7 @@ async fn errors_of_modern_servers_are_surfaced() {
 }
 
 #[tokio::test]
-async fn unsupported_with_a_common_legacy_version_means_initialize() {
+async fn unsupported_modern_revision_falls_back_to_initialize() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     refuse(
@@ -158,7 +158,7 @@ async fn missing_common_version_error_names_server_versions() {
 }
 
 #[tokio::test]
-async fn discovery_listing_only_legacy_versions_means_initialize() {
+async fn discovery_of_legacy_revisions_falls_back_to_initialize() {
     let (mut peer, connecting) = connecting(client()).await;
     let probe = expect(&mut peer, "server/discover").await;
     answer(&mut peer, &probe, discovered(&["2025-06-18"])).await;

@@ -110,7 +110,7 @@ async fn server_refusing_initialize_after_probe_is_restarted() {
 }
 
 #[tokio::test]
-async fn server_is_not_restarted_with_a_single_era() {
+async fn single_era_client_does_not_restart_the_server() {
     {
         let revision = Revision::V2025_06_18;
         let (mut starts, connecting) = start(&client().revisions([revision]), Some("s"));

@@ -71,7 +71,7 @@ async fn late_refusal_of_the_probe_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_modern_server_refusing_initialize_is_awaited() {
+async fn client_waits_for_slow_server_that_refuses_initialize() {
     for error in [
         method_not_found(),
         json!({"code": -32602, "message": "_meta?"}),

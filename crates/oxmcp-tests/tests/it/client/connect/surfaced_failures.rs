@@ -79,7 +79,7 @@ async fn connection_lost_at_the_probe_is_not_reopened() {
 }
 
 #[tokio::test]
-async fn any_other_answer_means_initialize() {
+async fn any_other_answer_falls_back_to_initialize() {
     for error in [
         method_not_found(),
         json!({"code": -32000, "message": "Bad Request: Server not initialized"}),

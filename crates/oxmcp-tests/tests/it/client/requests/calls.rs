@@ -214,7 +214,7 @@ async fn nothing_is_sent_before_the_call_is_awaited() {
 }
 
 #[tokio::test]
-async fn result_of_unknown_kind_is_an_error() {
+async fn unknown_result_type_is_an_error() {
     for (kind, named) in [
         (json!("task"), "\"task\""),
         (json!("task"), "io.modelcontextprotocol/tasks"),

@@ -358,7 +358,7 @@ async fn empty_last_cursor_ends_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn page_with_its_own_cursor_is_the_last() {
+async fn identical_second_page_ends_the_listing() {
     for revision in Revision::ALL {
         let (names, error) = listed(revision, |_| Some(page(&["a", "b"], Some("x")))).await;
         assert_eq!((names.len(), error.is_none()), (2, true), "{revision}");

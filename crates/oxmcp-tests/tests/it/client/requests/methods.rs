@@ -144,7 +144,7 @@ fn calls(session: &ClientSession) -> Vec<(Made, &'static str, Value)> {
 }
 
 #[tokio::test]
-async fn methods_are_sent_only_where_revision_has_them() {
+async fn methods_are_sent_only_in_revisions_with_them() {
     for revision in Revision::ALL {
         let (mut peer, session) = session(revision).await;
         for (call, name, params) in calls(&session) {

@@ -107,7 +107,7 @@ async fn identical_call_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endless_list_is_given_up() {
+async fn endless_tool_list_is_abandoned() {
     let limits = oxmcp::Limits::default().client(|client| client.max_listing_bytes(10_000));
     let (mut peer, _way, session) = session_of(&client().limits(limits)).await;
     let call = calling(&session);

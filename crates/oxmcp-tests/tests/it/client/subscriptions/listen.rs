@@ -188,7 +188,7 @@ async fn refused_subscription_does_not_fail_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_subscribed_to_without_handlers() {
+async fn client_without_handlers_does_not_subscribe() {
     let (mut peer, session) = modern(client()).await;
     let call = tokio::spawn(async move { session.discover().await });
     expect(&mut peer, "server/discover").await;

@@ -12,7 +12,7 @@ use oxmcp::{
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn call_becomes_a_task_where_declared() {
+async fn call_becomes_a_task_if_client_declares_tasks() {
     let (tool, open) = gated(TaskPolicy::Always);
     let server = server(tool);
     let mut peer = Peer::of(&server).await;

@@ -45,7 +45,7 @@ fn orphan_search_starts_when_a_process_serves() {
 }
 
 #[tokio::test]
-async fn orphan_search_is_skipped_where_none_can_exist() {
+async fn memory_store_has_no_orphan_search() {
     let running = || {
         tokio::runtime::Handle::current()
             .metrics()

@@ -367,7 +367,7 @@ fn failed_step_is_retried() {
 }
 
 #[test]
-fn different_release_fails_the_task() {
+fn incompatible_release_fails_the_task() {
     const OLD: &[&str] = &["one", "two", "three"];
     let gone = |_: &Ledger| Tool::new("other", "Other", || async {}).task(TaskPolicy::Required);
     let plain = |ledger: &Ledger| {
@@ -426,7 +426,7 @@ fn live_tool_is_not_rerun() {
 }
 
 #[test]
-fn task_that_crashes_its_processes_is_given_up() {
+fn task_that_crashes_its_processes_is_abandoned() {
     let (store, ledger) = (Store::default(), Ledger::default());
     let tool = || {
         let ledger = ledger.clone();
@@ -455,7 +455,7 @@ fn task_that_crashes_its_processes_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn returning_process_leaves_a_taken_over_task_alone() {
+async fn resumed_process_ignores_a_taken_over_task() {
     for is_over in [true, false] {
         comes_back(is_over).await;
     }

@@ -54,7 +54,7 @@ async fn watch(endpoint: &impl Target, who: &str, uri: &str) -> (Value, Events) 
 
 // Attack: discovery of hidden features.
 #[tokio::test]
-async fn hidden_and_missing_resources_look_alike_when_watched() {
+async fn watching_hidden_and_missing_resources_gives_equal_answers() {
     for mount in mounts!() {
         let server = server();
         let endpoint = mount.serve(&StreamableHttp::from(server.clone())).await;

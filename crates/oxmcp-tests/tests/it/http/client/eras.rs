@@ -66,7 +66,7 @@ async fn answer_without_era_information_is_surfaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_other_refusal_means_initialize() {
+async fn any_other_refusal_falls_back_to_initialize() {
     for status in [400, 404, 405, 406, 415, 422, 500, 501] {
         for body in bodies().iter().take(4) {
             legacy_after(|asked| refuse(asked, status, body.as_ref())).await;

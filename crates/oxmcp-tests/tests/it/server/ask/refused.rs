@@ -182,7 +182,7 @@ async fn missing_capability_can_become_a_protocol_error() {
 }
 
 #[tokio::test]
-async fn server_context_is_requested_only_where_supported() {
+async fn server_context_is_requested_only_if_supported() {
     let params = || {
         let mut params = CreateMessageParams::new([SamplingMessage::user("Hello")], 10);
         params.include_context = Some(IncludeContext::AllServers);

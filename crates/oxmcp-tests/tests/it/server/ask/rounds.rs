@@ -54,7 +54,7 @@ async fn unanswered_questions_repeat_and_unrequested_answers_are_ignored() {
 }
 
 #[tokio::test]
-async fn answer_without_a_state_counts() {
+async fn answer_without_request_state_is_accepted() {
     let (server, ..) = deleting();
     let mut user = User::new(&server, MODERN).await;
     let more = json!({"inputResponses": {"name": accept(json!({"name": "Ann"}))}});

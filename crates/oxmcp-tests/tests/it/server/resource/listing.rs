@@ -213,7 +213,7 @@ async fn handlers_caching_overrides_the_definitions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resource_and_template_changes_are_notified_alike() {
+async fn resource_and_template_changes_send_the_same_notification() {
     const CHANGED: &str = "notifications/resources/list_changed";
     let server = Server::new("library", "1.0.0").resources([]);
     let change = |step: usize| match step {

@@ -79,7 +79,7 @@ async fn got(revision: Revision, tool: &str, arguments: Value) -> Result<Value, 
 }
 
 #[tokio::test]
-async fn slightly_wrong_arguments_are_corrected() {
+async fn almost_valid_arguments_are_corrected() {
     let table = [
         (
             json!({"text": "a", "limit": null, "tags": null, "exact": null, "filters": null}),

@@ -502,7 +502,7 @@ async fn input_refused_only_by_serde_reaches_model() {
 }
 
 #[tokio::test]
-async fn deep_nesting_in_arguments_is_refused_without_harm() {
+async fn deeply_nested_arguments_are_refused() {
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
     let mut peer = crate::support::script(&calculator()).await;
     peer.initialize(Revision::V2025_06_18).await.unwrap();

@@ -252,7 +252,7 @@ async fn wait_returns_on_both_sides_whichever_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_of_one_server_end_one_by_one() {
+async fn sessions_of_one_server_end_independently() {
     let server: Server = server();
     let mut peers = Vec::new();
     for _ in 0..3 {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_is_spelled_as_in_the_url() {
+    fn host_header_omits_only_the_default_port() {
         for (url, host) in [
             ("http://a/x", "a"),
             ("http://a:80/", "a"),

@@ -349,7 +349,7 @@ async fn unknown_status_is_settled_by_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn abandoned_call_cancels_task_where_server_can() {
+async fn abandoned_call_cancels_its_task_if_possible() {
     let without = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
     for (capabilities, cancels) in [(capabilities(), true), (without, false)] {
         let mut office = legacy(client(), capabilities).await;

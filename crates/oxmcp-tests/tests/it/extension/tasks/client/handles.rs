@@ -149,7 +149,7 @@ async fn handle_cancels_its_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn task_is_not_searched_where_it_cannot_exist() {
+async fn mismatched_task_reference_is_refused() {
     let server = server();
     let session = testing::connect(&server).client(&client()).await.unwrap();
     let task = session.call_tool("delete", ()).as_task().await.unwrap();

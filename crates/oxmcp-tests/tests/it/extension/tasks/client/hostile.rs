@@ -162,7 +162,7 @@ async fn poll_intervals_are_clamped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_are_limited() {
+async fn question_rounds_of_a_task_are_limited() {
     let client = client().on_elicit(|_: ElicitFormParams| async { Accept(json!({})) });
     let mut office = Office::of(client, json!({"tools": {}, "extensions": {ID: {}}})).await;
     let call = office.call();

@@ -330,7 +330,7 @@ async fn task_result_is_validated_against_output_schema() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn outcome_counts_regardless_of_status() {
+async fn outcome_takes_precedence_over_unknown_status() {
     let report =
         || json!({"resultType": "complete", "content": [{"type": "text", "text": "the report"}]});
     let error = || json!({"code": -32000, "message": "broken"});

@@ -64,7 +64,7 @@ async fn error_status_without_json_quotes_the_server() {
 
 /// Every answer of the server is a 404 page: the path is wrong, or the whole URL.
 #[tokio::test(start_paused = true)]
-async fn not_an_endpoint_error_says_so() {
+async fn error_of_another_website_questions_the_url() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = Client::new("client", "1.0.0");
     let refusing = async {

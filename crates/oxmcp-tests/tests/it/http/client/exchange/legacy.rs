@@ -210,7 +210,7 @@ async fn server_asking_without_reading_uses_bounded_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rejected_notification_is_harmless() {
+async fn failed_notification_does_not_break_the_session() {
     let (mut peer, endpoint) = Peer::endpoint();
     let client = legacy();
     let (session, ()) = both(client.connect(endpoint), async {

@@ -103,7 +103,7 @@ fn endless(asked: Asked, status: u16) -> Chunks {
 
 // Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn endless_refusal_is_still_a_refusal() {
+async fn endless_error_body_keeps_the_status() {
     let (mut peer, session) = open(Some("s-1")).await;
     let start = Instant::now();
     let (answer, _endless) = both(patient_call(&session), async {
@@ -171,7 +171,7 @@ async fn first_call_does_not_await_earlier_responses() {
 
 // Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn endlessly_refused_stream_is_not_awaited() {
+async fn endless_body_of_refused_stream_is_ignored() {
     for status in [200, 400] {
         let (mut peer, session) = open(None).await;
         let start = Instant::now();

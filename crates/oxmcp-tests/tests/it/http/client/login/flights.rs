@@ -76,7 +76,7 @@ async fn refused_refresh_logs_in_with_same_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn authorization_server_outage_logs_nobody_out() {
+async fn authorization_server_outage_keeps_users_logged_in() {
     let web = Web::new();
     let session = connect(&web, agreeing(&web)).await.unwrap();
     web.asked();

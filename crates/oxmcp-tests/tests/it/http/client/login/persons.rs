@@ -109,7 +109,7 @@ async fn login_continues_for_other_waiting_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn absent_user_ends_login_after_ten_minutes() {
+async fn login_times_out_after_ten_minutes() {
     let (web, person) = (Web::new(), Person::default());
     person.is_away.store(true, Relaxed);
     let error = connect(&web, person.login(&web)).await.unwrap_err();

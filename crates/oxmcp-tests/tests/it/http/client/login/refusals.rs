@@ -24,7 +24,7 @@ async fn impossible_login_fails_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_refusing_every_token_is_given_up() {
+async fn rejected_new_token_starts_no_second_login() {
     let web = Web::new();
     web.fake().refuses_all = true;
     let error = connect(&web, agreeing(&web)).await.unwrap_err();

@@ -12,7 +12,7 @@ use crate::http::client::login::fake::AS;
 const OTHERWISE: &str = "https://as.example/";
 
 #[tokio::test(start_paused = true)]
-async fn foreign_issuer_path_is_refused_naming_both() {
+async fn issuer_mismatch_error_names_both_issuers() {
     let web = Web::new();
     let other = "https://as.example/x";
     web.fake().issuer = Some((other, other));

@@ -51,7 +51,7 @@ async fn resumed_stream_may_have_another_media_type() {
 
 // Attack: endless or rapid retries.
 #[tokio::test(start_paused = true)]
-async fn stream_without_progress_is_given_up() {
+async fn stream_without_progress_is_abandoned() {
     let (mut peer, session) = open(None).await;
     let (answer, polls) = both(call(&session), async {
         let asked = peer.post("tools/call").await;

@@ -30,7 +30,7 @@ async fn unreachable_server_is_tried_once_while_connecting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn vanished_server_is_awaited() {
+async fn client_retries_while_the_server_is_down() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(async { session.call_tool("add", json!({})).await }, async {
         for _ in 0..3 {

@@ -108,7 +108,7 @@ async fn error_naming_the_request_is_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn session_not_found_error_means_a_lost_session() {
+async fn session_not_found_error_reopens_the_session() {
     let (mut peer, session) = open(Some("s-1")).await;
     let (answer, ()) = both(call(&session), async {
         let asked = peer.post("tools/call").await;

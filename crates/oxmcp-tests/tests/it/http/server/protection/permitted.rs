@@ -68,7 +68,7 @@ fn public() -> Server {
 }
 
 #[tokio::test]
-async fn lists_show_only_permitted_features_where_configured() {
+async fn lists_can_be_restricted_to_permitted_features() {
     let issuer = Issuer::new();
     let (few, all) = (issuer.token("mcp"), issuer.token(ALL));
     for hides in [false, true] {

@@ -80,7 +80,7 @@ fn code(response: &Response<ResponseBody>) -> String {
 }
 
 #[tokio::test]
-async fn every_kind_of_bad_proof_is_refused() {
+async fn every_kind_of_invalid_proof_is_refused() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource().dpop(ProofVerifier::new()));
     let bound = Bound::new(&issuer);

@@ -71,7 +71,7 @@ async fn metadata_is_served_separately() {
 }
 
 #[tokio::test]
-async fn valid_caller_is_known_to_handlers() {
+async fn handler_sees_the_authenticated_caller() {
     let issuer = Issuer::new();
     let endpoint = endpoint(&issuer.resource());
     let (status, said) = whoami(&endpoint, &issuer.token("mcp files:read")).await;
@@ -585,7 +585,7 @@ async fn key_bound_tokens_need_proof_for_each_request() {
 }
 
 #[tokio::test]
-async fn misconfigured_protected_endpoint_refuses_everyone() {
+async fn misconfigured_protected_endpoint_refuses_all_requests() {
     let issuer = Issuer::new();
     let wrong = [
         ProtectedResource::new(URL),

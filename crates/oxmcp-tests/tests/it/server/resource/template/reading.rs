@@ -76,7 +76,7 @@ async fn variables_have_the_types_of_the_fields() {
 }
 
 #[tokio::test]
-async fn value_invalid_for_its_field_means_no_resource() {
+async fn uri_with_invalid_variable_is_not_found() {
     let server = server([
         ResourceTemplate::new("db://{table}/{id}", "row", row),
         ResourceTemplate::new(

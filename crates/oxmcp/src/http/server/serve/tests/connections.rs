@@ -155,7 +155,7 @@ async fn accepting_resumes_once_a_connection_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connection_broken_before_accept_blocks_nobody() {
+async fn failed_accept_does_not_stop_the_server() {
     let it = tested(Limits::default());
     for kind in [ErrorKind::ConnectionAborted, ErrorKind::ConnectionReset] {
         it.accepted.send(Err(kind.into())).await.unwrap();

@@ -190,7 +190,7 @@ async fn damaged_file_is_ignored_and_leads_to_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn interrupted_write_is_harmless() {
+async fn interrupted_write_keeps_the_stored_login() {
     let folder = Folder::new();
     let store = folder.store();
     store.save(&key("a"), "hunter2".into()).await.unwrap();
