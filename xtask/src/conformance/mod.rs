@@ -71,7 +71,25 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
             println!("skipped: {scenarios} scenarios: {reason}");
         }
     }
-    outcome
+    outcome?;
+    if args.is_empty() {
+        let readme = fs::read_to_string(root().join("README.md"))
+            .map_err(|error| format!("could not read README.md: {error}"))?;
+        check_readme(&readme, runs.len())?;
+    }
+    Ok(())
+}
+
+/// Checks that the README names this number of runs.
+fn check_readme(readme: &str, runs: usize) -> Outcome {
+    let words: Vec<_> = readme.split_whitespace().collect();
+    let claim = format!(" {runs} runs of the official conformance suite");
+    match words.join(" ").contains(&claim) {
+        true => Ok(()),
+        false => Err(format!(
+            "FAILED: conformance: README.md names another number of runs; the suite has {runs}"
+        )),
+    }
 }
 
 /// The list of all scenarios, as the suite prints it.
@@ -217,4 +235,16 @@ impl Suite {
 
 fn reports() -> PathBuf {
     root().join("target").join("conformance")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readme_must_name_the_number_of_runs() {
+        let readme = "all\n  18 runs of the official\n conformance suite pass";
+        assert!(check_readme(readme, 18).is_ok());
+        assert!(check_readme(readme, 8).is_err());
+    }
 }
