@@ -9,6 +9,25 @@ use crate::step::{self, Outcome, THIRD_PARTY, cargo, root};
 /// The files that each package must contain.
 const PACKAGED: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
+/// The pages that say that there is no release yet: the path, the words, and the change that a release needs.
+const BEFORE_RELEASE: [(&str, &str, &str); 3] = [
+    (
+        "README.md",
+        " --path ",
+        "remove `--path …` and the comment from `cargo add oxmcp`",
+    ),
+    (
+        "crates/oxmcp/guide/getting-started.md",
+        " --path ",
+        "remove the sentence about the time until the first release",
+    ),
+    (
+        "crates/oxmcp/guide/comparison.md",
+        "need a published release",
+        "remove the line about the missing release",
+    ),
+];
+
 /// The workspaces, each with its own lock file.
 const WORKSPACES: [&str; 4] = [".", "bench", "fuzz", THIRD_PARTY];
 
@@ -193,11 +212,15 @@ fn accepts(requirement: &str, version: &str) -> bool {
     series(requirement.trim_start_matches('^')) == series(version)
 }
 
-/// What the pages for users lack: the changelog's section, the README's badges, the contact, and the attribute for docs.rs.
+/// The findings about pages for users and documentation: the changelog's section, the README's badges, sentences about the missing
+/// release, the contact, and the attribute for docs.rs.
 fn pages(workspace: &Workspace) -> Outcome<Vec<String>> {
     let mut findings = Vec::new();
     findings.extend(changelog(&read("CHANGELOG.md")?, &workspace.version));
     findings.extend(badges(&read("README.md")?, &workspace.repository));
+    for (path, words, change) in BEFORE_RELEASE {
+        findings.extend(outdated(path, &read(path)?, words, change));
+    }
     let contact = &workspace.security_contact;
     if !contact.is_empty() && !read("SECURITY.md")?.contains(contact.as_str()) {
         findings.push(format!(
@@ -235,6 +258,11 @@ fn is_date(word: &str) -> bool {
     let parts: Vec<_> = word.split('-').collect();
     let lengths: Vec<_> = parts.iter().map(|it| it.len()).collect();
     lengths == [4, 2, 2] && parts.concat().bytes().all(|it| it.is_ascii_digit())
+}
+
+/// The finding about a page that still has these words.
+fn outdated(path: &str, page: &str, words: &str, change: &str) -> Option<String> {
+    page.contains(words).then(|| format!("{path}: {change}"))
 }
 
 /// The badges that the README lacks. They need the address, so they are not asked for while it is unknown.
@@ -304,7 +332,7 @@ fn repository_state(version: &str) -> Outcome<Vec<String>> {
     let mut findings = Vec::new();
     if !changes.is_empty() {
         findings.push(format!(
-            "clean checkout: commit or remove {} changed files, see `git status`",
+            "clean checkout: commit or remove what `git status` lists (files: {})",
             changes.lines().count()
         ));
     }
@@ -457,6 +485,21 @@ mod tests {
         assert!(undated.is_some_and(|it| it.contains("put the date")));
         let absent = changelog("## 0.1.0 (2026-11-27)", "0.2.0");
         assert!(absent.is_some_and(|it| it.contains("add a section `## 0.2.0")));
+    }
+
+    #[test]
+    fn pages_must_not_deny_the_release() {
+        let found = |page: &str| outdated("README.md", page, " --path ", "remove it");
+        let local = found("$ cargo add oxmcp --path ../oxmcp    # no release yet");
+        assert_eq!(local.as_deref(), Some("README.md: remove it"));
+        assert_eq!(found("$ cargo add oxmcp"), None);
+        for (path, words, _) in BEFORE_RELEASE {
+            let page = read(path).unwrap();
+            let says = page.contains("release yet")
+                || page.contains("first release")
+                || page.contains("none yet");
+            assert_eq!(page.contains(words), says, "{path}");
+        }
     }
 
     #[test]
