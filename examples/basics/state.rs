@@ -9,7 +9,7 @@ use std::{
 };
 
 use oxmcp::{
-    Completing, JsonSchema, RequestContext, ResourceTemplate, Result, Server, Tool, testing,
+    CompletionInput, JsonSchema, RequestContext, ResourceTemplate, Result, Server, Tool, testing,
 };
 use serde_json::json;
 
@@ -58,7 +58,7 @@ async fn summary(#[state] notes: Notes) -> String {
     format!("Summarize these notes.\n{}", texts.join("\n"))
 }
 
-async fn titles(notes: Notes, typed: Completing) -> Vec<String> {
+async fn titles(notes: Notes, typed: CompletionInput) -> Vec<String> {
     let notes = notes.open();
     let titles = notes.keys().filter(|title| title.starts_with(&typed.value));
     titles.cloned().collect()

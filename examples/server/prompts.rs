@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use oxmcp::{
-    ClientSession, Completing, JsonSchema, Prompt, Result, Server,
+    ClientSession, CompletionInput, JsonSchema, Prompt, Result, Server,
     protocol::{CompleteParams, CompletionReference, OrderedMap, PromptArgument, PromptMessage},
     testing,
 };
@@ -37,7 +37,7 @@ async fn poem(Poem { topic, form, count }: Poem) -> [PromptMessage; 2] {
 }
 
 /// Completes the topic. The suggestions depend on the form, if it is already set.
-async fn topics(completing: Completing) -> Vec<&'static str> {
+async fn topics(completing: CompletionInput) -> Vec<&'static str> {
     match completing.resolved("form") {
         Some("haiku") => vec!["autumn", "the moon"],
         Some("limerick") => vec!["a lady from Norway"],

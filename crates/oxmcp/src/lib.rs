@@ -67,7 +67,7 @@
 //! | [`Completer`] | completion of arguments of prompts and templates while the user types |
 //! | [`Client`], [`ClientSession`], [`Call`], [`Listing`], [`Subscription`], [`ResourceWatch`] | clients and their requests |
 //! | [`CacheOptions`], [`CacheMode`] | the cache of a client |
-//! | [`LeftOut`], [`ToleratedDeviation`] | the tolerated deviations of a server from the specification |
+//! | [`ListingOmission`], [`ToleratedDeviation`] | the tolerated deviations of a server from the specification |
 //! | [`RequestContext`], [`Principal`] | the context of a request: progress, cancellation, the caller |
 //! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | elicitation, sampling and roots during a request |
 //! | [`logging`] | log messages for the user of the client |
@@ -211,8 +211,8 @@ pub mod transport;
 #[cfg(feature = "client")]
 pub use client::{
     Accept, Answer, CacheMode, CacheOptions, Call, CallOutcome, Client, ClientSession, FeatureKind,
-    LeftOut, Listen, Listing, ResourceWatch, Subscription, SubscriptionEnd, SubscriptionEvent,
-    ToleratedDeviation,
+    Listen, Listing, ListingOmission, ResourceWatch, Subscription, SubscriptionEnd,
+    SubscriptionEvent, ToleratedDeviation,
 };
 pub use error::{Error, Result};
 pub use extension::Extension;
@@ -227,10 +227,11 @@ pub use oxmcp_schema::{
 };
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Asked, Completer, Completing, DetachableCall, FileResources, Finding,
+    ArgumentOptions, Completer, CompletionInput, DetachableCall, FileResources, Finding,
     OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession,
     SessionCall, Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError,
-    ToolResponse, WeakServer, Wrapped, file_resources, logging, prompt, resource, tool,
+    ToolResponse, UserDecision, WeakServer, Wrapped, file_resources, logging, prompt, resource,
+    tool,
 };
 #[cfg(feature = "http-server")]
 pub use session::SharedKeys;

@@ -1,7 +1,7 @@
 //! Forms with every kind of field: derived from a type, and written by hand.
 
 use oxmcp::{
-    Asked, JsonSchema, Question, RequestContext, Server, Tool, ToolError,
+    JsonSchema, Question, RequestContext, Server, Tool, ToolError, UserDecision,
     protocol::{
         ElicitFormParams, ElicitSchema, EnumOptions, MultiSelectSchema, SingleSelectSchema,
     },
@@ -72,11 +72,11 @@ async fn enums(cx: RequestContext) -> Result<String, ToolError> {
     completed(cx.ask_all(question).await?)
 }
 
-fn completed(asked: Asked<impl Serialize>) -> Result<String, ToolError> {
+fn completed(asked: UserDecision<impl Serialize>) -> Result<String, ToolError> {
     let action = match &asked {
-        Asked::Accepted(_) => "accept",
-        Asked::Declined => "decline",
-        Asked::Cancelled => "cancel",
+        UserDecision::Accepted(_) => "accept",
+        UserDecision::Declined => "decline",
+        UserDecision::Cancelled => "cancel",
     };
     let content = serde_json::to_string(&asked.accepted())?;
     Ok(format!(

@@ -1,4 +1,4 @@
-//! Completers that are neither lists of strings nor functions of `Completing`.
+//! Completers that are neither lists of strings nor functions of `CompletionInput`.
 
 async fn by_value(value: String) -> Vec<String> {
     vec![value]

@@ -27,7 +27,7 @@ pub use handlers::{
 };
 pub use offers::FeatureKind;
 pub use requests::{
-    call::Call, left_out::LeftOut, listing::Listing, multi_round_trip::CallOutcome,
+    call::Call, left_out::ListingOmission, listing::Listing, multi_round_trip::CallOutcome,
     operations::IntoPromptArguments,
 };
 pub use session::ClientSession;

@@ -19,9 +19,11 @@ mod session;
 mod subscriptions;
 mod tool;
 
-pub use ask::{Asked, Question, Questions, Reply, SessionCall};
+pub use ask::{Question, Questions, Reply, SessionCall, UserDecision};
 pub(crate) use ask::{RecordedAnswer, RecordedOutcome, ask_for_task, known, question_digest};
-pub use completion::{Completer, CompleterArguments, Completing, IntoCompleter, IntoCompletion};
+pub use completion::{
+    Completer, CompleterArguments, CompletionInput, IntoCompleter, IntoCompletion,
+};
 pub use definitions::findings::Finding;
 pub(crate) use dispatch::Replay;
 #[cfg(feature = "http-server")]

@@ -413,7 +413,7 @@ impl Server {
     /// ```
     /// use std::sync::{Arc, Mutex};
     ///
-    /// use oxmcp::{Completing, Prompt, Server};
+    /// use oxmcp::{CompletionInput, Prompt, Server};
     ///
     /// #[derive(Default)]
     /// struct Notes(Mutex<Vec<String>>);

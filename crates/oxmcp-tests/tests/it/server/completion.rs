@@ -9,7 +9,7 @@ use std::{
 };
 
 use oxmcp::{
-    Completer, Completing, JsonSchema, Prompt, RequestContext, Revision, Server,
+    Completer, CompletionInput, JsonSchema, Prompt, RequestContext, Revision, Server,
     protocol::{CompleteParams, Completion, CompletionReference, PromptArgument},
     testing,
 };
@@ -38,7 +38,7 @@ enum Target {
     Staging,
 }
 
-async fn versions(completing: Completing) -> Completion {
+async fn versions(completing: CompletionInput) -> Completion {
     let service = completing.resolved("service").unwrap_or("any");
     completing.matching([format!("{service}-1"), format!("{service}-2")])
 }
@@ -135,13 +135,13 @@ async fn every_completer_form_completes() {
         with(colours.clone()),
         with(&*colours),
         with(Completer::new(["red", "green"])),
-        with(|_: Completing| async { ["red"] }),
-        with(|cx: RequestContext, _: Completing| async move {
+        with(|_: CompletionInput| async { ["red"] }),
+        with(|cx: RequestContext, _: CompletionInput| async move {
             assert!(cx.peer_info().is_some());
             vec!["red"]
         }),
-        with(|_: Completing| async { Ok::<_, io::Error>(vec!["red".to_owned()]) }),
-        with(|it: Completing| async move {
+        with(|_: CompletionInput| async { Ok::<_, io::Error>(vec!["red".to_owned()]) }),
+        with(|it: CompletionInput| async move {
             assert_eq!((&*it.argument, &*it.value), ("a", "r"));
             Completion::new(["red"])
         }),
@@ -151,7 +151,7 @@ async fn every_completer_form_completes() {
         assert_eq!(completion["values"], json!(["red"]), "{index}");
     }
     let fails =
-        with(|_: Completing| async { Err::<Vec<String>, _>(io::Error::other("no database")) });
+        with(|_: CompletionInput| async { Err::<Vec<String>, _>(io::Error::other("no database")) });
     let answer = answer(
         &fails,
         Revision::LATEST,
@@ -172,7 +172,7 @@ async fn at_most_a_hundred_values_are_sent() {
     let arguments = [PromptArgument::new("list"), PromptArgument::new("function")];
     let prompt = Prompt::dynamic("p", "", arguments, |_, _| async { "" })
         .complete("list", many.clone())
-        .complete("function", move |_: Completing| {
+        .complete("function", move |_: CompletionInput| {
             let returned = returned.clone();
             async move { returned }
         });
@@ -277,7 +277,7 @@ async fn explicit_completer_replaces_the_inferred_one() {
 async fn failing_completer_fails_only_its_own_request() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
-    let completer = move |completing: Completing| {
+    let completer = move |completing: CompletionInput| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
             match &*completing.value {

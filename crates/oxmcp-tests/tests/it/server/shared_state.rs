@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use oxmcp::{
-    Client, Completing, JsonSchema, Prompt, RequestContext, Resource, ResourceTemplate, Revision,
-    Server, Tool, ToolError,
+    Client, CompletionInput, JsonSchema, Prompt, RequestContext, Resource, ResourceTemplate,
+    Revision, Server, Tool, ToolError,
     protocol::{ElicitAction, ElicitFormParams, LoggingLevel},
     testing, with_state,
 };
@@ -48,11 +48,11 @@ async fn status_in(db: Arc<Db>, cx: RequestContext) -> String {
     db.say(cx.revision().as_str())
 }
 
-async fn tables(db: Arc<Db>, completing: Completing) -> Vec<String> {
+async fn tables(db: Arc<Db>, completing: CompletionInput) -> Vec<String> {
     vec![db.say(&completing.value)]
 }
 
-async fn tables_in(db: Arc<Db>, cx: RequestContext, completing: Completing) -> Vec<String> {
+async fn tables_in(db: Arc<Db>, cx: RequestContext, completing: CompletionInput) -> Vec<String> {
     tables(db, completing.clone())
         .await
         .into_iter()

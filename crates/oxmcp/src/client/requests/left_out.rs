@@ -7,7 +7,7 @@ use oxmcp_protocol::lenient::Tolerated;
 
 use crate::sync::Mutex;
 
-/// The members by which people know an entry of a list.
+/// The members that identify an entry of a list to people.
 const NAMES: [&str; 4] = ["name", "uri", "uriTemplate", "taskId"];
 /// The maximum number of characters of a name, a member or a reason.
 const MAX_CHARS: usize = 200;
@@ -17,7 +17,7 @@ const MAX_CHARS: usize = 200;
 /// See [`Listing::left_out`](crate::Listing::left_out).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LeftOut {
+pub struct ListingOmission {
     /// The page with the entry. The first page that was read is 0.
     pub page: usize,
     /// The index of the entry in its page, as the server wrote it.
@@ -32,7 +32,7 @@ pub struct LeftOut {
 
 /// The losses of the page that a call reads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PageLosses(Arc<Mutex<Vec<LeftOut>>>);
+pub(crate) struct PageLosses(Arc<Mutex<Vec<ListingOmission>>>);
 
 impl PageLosses {
     /// Notes the losses among the deviations of a result, in place of those of an earlier reading.
@@ -43,7 +43,7 @@ impl PageLosses {
     }
 
     /// The losses, of a page with this number.
-    pub(crate) fn take(&self, page: usize) -> Vec<LeftOut> {
+    pub(crate) fn take(&self, page: usize) -> Vec<ListingOmission> {
         let mut losses = std::mem::take(&mut *self.0.lock());
         for it in &mut losses {
             it.page = page;
@@ -53,7 +53,7 @@ impl PageLosses {
 }
 
 /// The entry at a place such as `/tools/3` or `/tools/3/annotations`. `None` for any other place.
-fn left_out(result: Text<'_>, tolerated: &Tolerated) -> Option<LeftOut> {
+fn left_out(result: Text<'_>, tolerated: &Tolerated) -> Option<ListingOmission> {
     let (list, within) = tolerated.place.strip_prefix('/')?.split_once('/')?;
     let (index, member) = match within.split_once('/') {
         Some((index, member)) => (index, Some(format!("/{}", shortened(member)))),
@@ -62,7 +62,7 @@ fn left_out(result: Text<'_>, tolerated: &Tolerated) -> Option<LeftOut> {
     let index = index.parse().ok()?;
     let (_, entries) = result.members().find(|(key, _)| key.is_str(list))?;
     let name = entries.items().nth(index).and_then(name);
-    Some(LeftOut {
+    Some(ListingOmission {
         page: 0,
         index,
         name: name.as_deref().map(shortened),

@@ -20,7 +20,7 @@ use crate::{
     client::{
         cache::options::CacheMode,
         offers::FeatureKind,
-        requests::left_out::{LeftOut, PageLosses},
+        requests::left_out::{ListingOmission, PageLosses},
         session::ClientSession,
     },
     error::{Error, Result},
@@ -77,7 +77,7 @@ pub struct Listing<T> {
     losses: PageLosses,
     /// The number of pages so far.
     pages: usize,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<ListingOmission>,
 }
 
 /// Only the future of a request is pinned, and it has its own box.
@@ -302,7 +302,7 @@ impl<T> Listing<T> {
     /// # }
     /// ```
     #[must_use]
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[ListingOmission] {
         &self.left_out
     }
 

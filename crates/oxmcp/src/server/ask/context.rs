@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    Asked, Question, Questions, check, detach,
+    Question, Questions, UserDecision, check, detach,
     journal::{Journal, Lookup, Mode},
     live_session,
     question::{Answered, Put},
@@ -95,7 +95,7 @@ impl RequestContext {
         &self,
         key: impl Into<String>,
         message: impl Into<String>,
-    ) -> Result<Asked<T>>
+    ) -> Result<UserDecision<T>>
     where
         T: DeserializeOwned + JsonSchema + 'static,
     {
@@ -180,7 +180,7 @@ impl RequestContext {
     /// Asks one question of any kind.
     ///
     /// ```
-    /// use oxmcp::{Asked, JsonSchema, Question, RequestContext};
+    /// use oxmcp::{UserDecision, JsonSchema, Question, RequestContext};
     ///
     /// #[derive(serde::Deserialize, JsonSchema)]
     /// struct Confirm { backup: bool }
@@ -188,7 +188,7 @@ impl RequestContext {
     /// async fn delete(cx: RequestContext) -> oxmcp::Result<String> {
     ///     let question = Question::form::<Confirm>("confirm", "Delete the project?").or_declined();
     ///     Ok(match cx.put(question).await? {
-    ///         Asked::Accepted(Confirm { backup }) => format!("deleted, backup: {backup}"),
+    ///         UserDecision::Accepted(Confirm { backup }) => format!("deleted, backup: {backup}"),
     ///         not_agreed => format!("the user {not_agreed}"),
     ///     })
     /// }

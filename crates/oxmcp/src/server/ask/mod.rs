@@ -41,7 +41,7 @@ pub(crate) use detach::{
 pub(crate) use journal::{RecordedAnswer, RecordedOutcome, RoundRequest};
 pub use live_session::SessionCall;
 pub(crate) use live_session::ask_for_task;
-pub use question::{Asked, Question, Questions};
+pub use question::{Question, Questions, UserDecision};
 pub use reply::Reply;
 pub(crate) use roots::RootsCache;
 pub(crate) use rounds::{needs_rounds, serve};

@@ -23,7 +23,7 @@ use crate::{
 /// agree; [`or_declined`](Self::or_declined) turns the refusal into an answer.
 ///
 /// ```
-/// use oxmcp::{Asked, JsonSchema, Question, RequestContext, protocol::CreateMessageParams};
+/// use oxmcp::{UserDecision, JsonSchema, Question, RequestContext, protocol::CreateMessageParams};
 ///
 /// #[derive(serde::Deserialize, JsonSchema)]
 /// struct Confirm { backup: bool }
@@ -69,7 +69,7 @@ pub struct Answered {
 /// The decision of a user about a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol has these three")]
-pub enum Asked<T> {
+pub enum UserDecision<T> {
     /// The user agreed, and gave this answer.
     Accepted(T),
     /// The user declined.
@@ -78,7 +78,7 @@ pub enum Asked<T> {
     Cancelled,
 }
 
-impl<T> Asked<T> {
+impl<T> UserDecision<T> {
     /// Returns the answer, if the user agreed.
     #[must_use]
     pub fn accepted(self) -> Option<T> {
@@ -91,10 +91,10 @@ impl<T> Asked<T> {
     /// Returns the decision, without the answer.
     ///
     /// ```
-    /// use oxmcp::{Asked, protocol::ElicitAction};
+    /// use oxmcp::{UserDecision, protocol::ElicitAction};
     ///
-    /// assert_eq!(Asked::Accepted(7).action(), ElicitAction::Accept);
-    /// assert_eq!(Asked::<u8>::Declined.action(), ElicitAction::Decline);
+    /// assert_eq!(UserDecision::Accepted(7).action(), ElicitAction::Accept);
+    /// assert_eq!(UserDecision::<u8>::Declined.action(), ElicitAction::Decline);
     /// ```
     #[must_use]
     pub fn action(&self) -> ElicitAction {
@@ -107,7 +107,7 @@ impl<T> Asked<T> {
 }
 
 /// Writes the user's decision in one word: "accepted", "declined" or "cancelled".
-impl<T> fmt::Display for Asked<T> {
+impl<T> fmt::Display for UserDecision<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Accepted(_) => "accepted",
@@ -199,7 +199,7 @@ impl<T> Question<T> {
     }
 
     /// Turns a refusal by the user into an answer instead of an error.
-    pub fn or_declined(self) -> Question<Asked<T>>
+    pub fn or_declined(self) -> Question<UserDecision<T>>
     where
         T: 'static,
     {
@@ -207,9 +207,9 @@ impl<T> Question<T> {
         Question {
             put,
             read: Box::new(move |answered| match read(answered) {
-                Ok(answer) => Ok(Asked::Accepted(answer)),
-                Err(error) if error.is_dismissed() => Ok(Asked::Cancelled),
-                Err(error) if error.is_declined() => Ok(Asked::Declined),
+                Ok(answer) => Ok(UserDecision::Accepted(answer)),
+                Err(error) if error.is_dismissed() => Ok(UserDecision::Cancelled),
+                Err(error) if error.is_declined() => Ok(UserDecision::Declined),
                 Err(error) => Err(error),
             }),
         }

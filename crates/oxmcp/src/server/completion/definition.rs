@@ -4,7 +4,7 @@ use std::{fmt, future::ready, sync::Arc};
 
 use oxmcp_protocol::{CompleteResult, Completion};
 
-use super::{CompleterArguments, Completing, IntoCompletion};
+use super::{CompleterArguments, CompletionInput, IntoCompletion};
 use crate::{
     error::Result,
     session::{
@@ -21,13 +21,13 @@ use crate::{
 /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
 ///
 /// ```
-/// use oxmcp::{Completer, Completing};
+/// use oxmcp::{Completer, CompletionInput};
 ///
 /// // The client gets the values of a list that begin with the typed text.
 /// let colors = Completer::new(["red", "green", "blue"]);
 ///
 /// // The values that a function returns are not filtered.
-/// let files = Completer::new(|completing: Completing| async move {
+/// let files = Completer::new(|completing: CompletionInput| async move {
 ///     vec![format!("{}.txt", completing.value)]
 /// });
 /// # let _ = (colors, files);
@@ -42,12 +42,13 @@ enum Kind {
 }
 
 struct Function {
-    run: Box<dyn Fn(RequestContext, Completing) -> BoxFuture<Result<Completion>> + Send + Sync>,
+    run:
+        Box<dyn Fn(RequestContext, CompletionInput) -> BoxFuture<Result<Completion>> + Send + Sync>,
     inline: Arc<InlineExecution>,
 }
 
 impl Completer {
-    /// Creates a completer from a list of strings, or from an async function of a [`Completing`].
+    /// Creates a completer from a list of strings, or from an async function of a [`CompletionInput`].
     pub fn new<Marker>(completer: impl IntoCompleter<Marker>) -> Self {
         completer.into_completer()
     }
@@ -72,7 +73,7 @@ impl Completer {
         })))
     }
 
-    pub(crate) fn complete(&self, context: RequestContext, completing: Completing) -> Work {
+    pub(crate) fn complete(&self, context: RequestContext, completing: CompletionInput) -> Work {
         let (future, inline): (BoxFuture<Result<Completion>>, _) = match &self.0 {
             Kind::List(values) => {
                 let completion = completing.matching(values.iter().map(String::as_str));
@@ -99,14 +100,14 @@ impl fmt::Debug for Completer {
     }
 }
 
-/// A type that converts to a [`Completer`]: a list of strings, or an async function of [`Completing`] or of [`RequestContext`]
-/// and [`Completing`]. [`IntoCompletion`] lists the return types of the function.
+/// A type that converts to a [`Completer`]: a list of strings, or an async function of [`CompletionInput`] or of [`RequestContext`]
+/// and [`CompletionInput`]. [`IntoCompletion`] lists the return types of the function.
 ///
 /// Ignore `Marker`: it distinguishes lists from functions.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot complete an argument",
-    label = "neither a list of strings nor an async function of `(Completing)`",
-    note = "give a list, `[\"red\", \"green\"]`, or an `async fn(Completing) -> Vec<String>`",
+    label = "neither a list of strings nor an async function of `(CompletionInput)`",
+    note = "give a list, `[\"red\", \"green\"]`, or an `async fn(CompletionInput) -> Vec<String>`",
     note = "all requests share the function: a closure must be `Fn + Send + Sync + 'static`, so clone captured values into the future"
 )]
 pub trait IntoCompleter<Marker> {

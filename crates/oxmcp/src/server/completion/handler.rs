@@ -9,7 +9,7 @@ use crate::session::{connection::RequestContext, handler::traits::HandlerContext
 /// The argument that is being typed, the input of a [`Completer`](crate::Completer).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct Completing {
+pub struct CompletionInput {
     /// The name of the argument.
     pub argument: String,
     /// The part of the value typed so far, which may be empty.
@@ -18,13 +18,13 @@ pub struct Completing {
     pub arguments: OrderedMap<String>,
 }
 
-impl Completing {
+impl CompletionInput {
     /// Returns the value of another argument, if it has one.
     ///
     /// ```
-    /// use oxmcp::Completing;
+    /// use oxmcp::CompletionInput;
     ///
-    /// async fn frameworks(completing: Completing) -> Vec<&'static str> {
+    /// async fn frameworks(completing: CompletionInput) -> Vec<&'static str> {
     ///     match completing.resolved("language") {
     ///         Some("python") => vec!["django", "flask"],
     ///         Some("rust") => vec!["actix", "axum"],
@@ -42,14 +42,14 @@ impl Completing {
     /// in case; otherwise they keep their order.
     ///
     /// ```
-    /// use oxmcp::{Completer, Completing};
+    /// use oxmcp::{Completer, CompletionInput};
     ///
     /// async fn all_users() -> Vec<String> {
     ///     // … ask the database …
     ///     # vec![]
     /// }
     ///
-    /// let users = Completer::new(|completing: Completing| async move {
+    /// let users = Completer::new(|completing: CompletionInput| async move {
     ///     completing.matching(all_users().await)
     /// });
     /// # let _ = users;
@@ -76,27 +76,27 @@ impl Completing {
     }
 }
 
-/// The arguments of a function that completes an argument: `(Completing,)` or `(RequestContext, Completing)`.
+/// The arguments of a function that completes an argument: `(CompletionInput,)` or `(RequestContext, CompletionInput)`.
 #[diagnostic::on_unimplemented(
     message = "a function that completes cannot take `{Self}`",
-    label = "not `(Completing)` or `(RequestContext, Completing)`",
-    note = "it is `async fn(Completing) -> Output` or `async fn(RequestContext, Completing) -> Output`, in this order",
+    label = "not `(CompletionInput)` or `(RequestContext, CompletionInput)`",
+    note = "it is `async fn(CompletionInput) -> Output` or `async fn(RequestContext, CompletionInput) -> Output`, in this order",
     note = "shared state comes first: pass it with `s.with_state(handler)` in `Server::state(shared, |s| …)`, or with `oxmcp::with_state(shared, handler)`"
 )]
 pub trait CompleterArguments: Sized + 'static {
     /// Makes the arguments from a context and an input.
     #[doc(hidden)]
-    fn of(context: RequestContext, completing: Completing) -> Self;
+    fn of(context: RequestContext, completing: CompletionInput) -> Self;
 }
 
-impl CompleterArguments for (Completing,) {
-    fn of(_context: RequestContext, completing: Completing) -> Self {
+impl CompleterArguments for (CompletionInput,) {
+    fn of(_context: RequestContext, completing: CompletionInput) -> Self {
         (completing,)
     }
 }
 
-impl<Context: HandlerContext> CompleterArguments for (Context, Completing) {
-    fn of(context: RequestContext, completing: Completing) -> Self {
+impl<Context: HandlerContext> CompleterArguments for (Context, CompletionInput) {
+    fn of(context: RequestContext, completing: CompletionInput) -> Self {
         (Context::of(context), completing)
     }
 }
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     fn matching(value: &str, candidates: &[&str]) -> Completion {
-        let completing = Completing {
+        let completing = CompletionInput {
             value: value.to_owned(),
-            ..Completing::default()
+            ..CompletionInput::default()
         };
         completing.matching(candidates.iter().copied())
     }

@@ -9,6 +9,6 @@ mod output;
 mod registered;
 
 pub use definition::{Completer, IntoCompleter};
-pub use handler::{CompleterArguments, Completing};
+pub use handler::{CompleterArguments, CompletionInput};
 pub use output::IntoCompletion;
 pub(crate) use registered::{Completers, Completes, can_complete};

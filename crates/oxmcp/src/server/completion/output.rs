@@ -7,13 +7,13 @@ use crate::{error::Result, session::handler::traits::IntoError};
 /// A return type for completion functions.
 ///
 /// - A `Vec` or an array of strings, the best first. They are not filtered; only the first 100 are sent.
-/// - A [`Completion`], which also has the total number of values; [`Completing::matching`](crate::Completing::matching)
+/// - A [`Completion`], which also has the total number of values; [`CompletionInput::matching`](crate::CompletionInput::matching)
 ///   returns one.
 /// - `Result<T, E>` of these, where `E` is any [`std::error::Error`].
 #[diagnostic::on_unimplemented(
     message = "an argument cannot be completed with `{Self}`",
     label = "not a list of strings",
-    note = "return a `Vec<String>`, an array of strings, a `Completion` (see `Completing::matching`), or a `Result` of these"
+    note = "return a `Vec<String>`, an array of strings, a `Completion` (see `CompletionInput::matching`), or a `Result` of these"
 )]
 pub trait IntoCompletion {
     /// Converts the value to a completion.

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     server::{
         ask::{self, RoundRequest},
-        completion::{Completer, Completes, Completing},
+        completion::{Completer, Completes, CompletionInput},
         dispatch::{Call, Served, call::misfit},
         features::Registered,
         prompt::RegisteredPrompt,
@@ -100,7 +100,7 @@ pub(crate) fn read_resource(call: &Call<'_>) -> Result<Served> {
     let (reader, captures) = if let Some(resource) = features.resources.get(&uri, &call.cx) {
         (resource.reader(), Vec::new())
     } else if features.resources.contains(&uri) {
-        // The caller does not see the resource, so that a matching template must not serve it either.
+        // The caller does not see the resource, so a matching template must not serve it either.
         return Err(Error::resource_not_found(&uri));
     } else {
         let found = features.routes.find(&uri, &call.cx);
@@ -143,7 +143,7 @@ pub(crate) fn complete(call: &Call<'_>) -> Result<Served> {
         return call.answer(CompleteResult::default());
     };
     let arguments = context.and_then(|context| context.arguments);
-    let completing = Completing {
+    let completing = CompletionInput {
         argument: argument.name,
         value: argument.value,
         arguments: arguments.unwrap_or_default(),

@@ -221,16 +221,16 @@ impl Prompt {
     }
 
     /// Sets the completer of an existing argument: a list of strings, or an async function of a
-    /// [`Completing`](crate::Completing). It replaces the completer inferred from an enum or a boolean.
+    /// [`CompletionInput`](crate::CompletionInput). It replaces the completer inferred from an enum or a boolean.
     /// See [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
     ///
     /// ```
-    /// use oxmcp::{Completing, JsonSchema, Prompt};
+    /// use oxmcp::{CompletionInput, JsonSchema, Prompt};
     ///
     /// #[derive(serde::Deserialize, JsonSchema)]
     /// struct Deploy { service: String, version: String }
     ///
-    /// async fn versions(completing: Completing) -> Vec<String> {
+    /// async fn versions(completing: CompletionInput) -> Vec<String> {
     ///     match completing.resolved("service") {
     ///         Some(service) => vec![format!("{service}-1.0"), format!("{service}-1.1")],
     ///         None => vec![],

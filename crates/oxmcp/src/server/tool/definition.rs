@@ -134,7 +134,7 @@ impl Tool {
     /// Creates a tool from an input schema as JSON, and a handler that takes the arguments as JSON.
     ///
     /// It is for tools that are known only at run time, from a file or from another server. The arguments are validated against
-    /// the schema before the handler is called, unless the tool is [`unvalidated`](Self::unvalidated).
+    /// the schema before the handler is called, unless the tool is [not validated](Self::without_validation).
     ///
     /// ```
     /// use oxmcp::{Tool, ToolError, protocol::{CallToolResult, ContentBlock}};
@@ -363,7 +363,7 @@ impl Tool {
 
     /// Disables the validation of arguments and results, for proxies whose peer validates them.
     #[must_use]
-    pub fn unvalidated(mut self) -> Self {
+    pub fn without_validation(mut self) -> Self {
         self.validated = false;
         self
     }

@@ -123,7 +123,7 @@ impl<Context: HandlerContext, Input: ToolInput> ToolArguments for (Context, Inpu
 #[derive(Debug)]
 pub struct ToolSchemas {
     pub(crate) tool: String,
-    /// `None` if the tool is [unvalidated](super::Tool::unvalidated).
+    /// `None` if the tool is [unvalidated](super::Tool::without_validation).
     pub(crate) input: Option<Schema>,
     /// Whether the input schema was inferred. Then an unknown member may be a misspelled property. A hand-written schema is
     /// applied as it is.

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use futures_util::StreamExt;
-use oxmcp::{CacheMode, ClientSession, ErrorCode, LeftOut, Limits, Revision, testing};
+use oxmcp::{CacheMode, ClientSession, ErrorCode, Limits, ListingOmission, Revision, testing};
 use serde_json::json;
 
 use crate::client::{answer, client, expect, session, session_of};
@@ -382,7 +382,7 @@ async fn identical_second_page_ends_the_listing() {
 }
 
 /// The names and the losses of a list of this kind.
-async fn with_losses(session: ClientSession, kind: &str) -> (Vec<String>, Vec<LeftOut>) {
+async fn with_losses(session: ClientSession, kind: &str) -> (Vec<String>, Vec<ListingOmission>) {
     macro_rules! read {
         ($listing:expr, $name:ident) => {{
             let mut listing = $listing;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use oxmcp::{
-    Asked, Question, Reply, RequestContext, Revision, Server, Tool, ToolError,
+    Question, Reply, RequestContext, Revision, Server, Tool, ToolError, UserDecision,
     middleware::{Next, Request, from_fn},
     protocol::{
         CreateMessageParams, ElicitParams, ElicitSchema, InputRequiredResult, SamplingMessage,
@@ -78,9 +78,9 @@ async fn declining_can_be_an_ordinary_answer() {
             return Err(error);
         }
         Ok::<_, oxmcp::Error>(match asked {
-            Asked::Accepted(Name { name }) => name,
-            Asked::Declined => format!("declined {}", error.is_dismissed()),
-            Asked::Cancelled => format!("cancelled {}", error.is_dismissed()),
+            UserDecision::Accepted(Name { name }) => name,
+            UserDecision::Declined => format!("declined {}", error.is_dismissed()),
+            UserDecision::Cancelled => format!("cancelled {}", error.is_dismissed()),
         })
     });
     let server = Server::new("s", "1").tool(tool);
@@ -120,7 +120,9 @@ async fn several_questions_are_asked_in_one_round() {
                 ],
             ))
             .await?;
-        let more = more.iter().filter(|it| matches!(it, Asked::Accepted(_)));
+        let more = more
+            .iter()
+            .filter(|it| matches!(it, UserDecision::Accepted(_)));
         let root = &roots[0].uri;
         Ok::<_, ToolError>(format!("{name} {} {root} {}", said.model, more.count()))
     });

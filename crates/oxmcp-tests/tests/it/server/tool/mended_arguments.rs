@@ -336,9 +336,9 @@ async fn lone_surrogates_in_arguments_are_replaced() {
         let raw = Tool::dynamic("raw", "Search", json!({"type": "object"}), echo);
         server().tools([
             query()
-                .unvalidated()
+                .without_validation()
                 .entry(|it| it.name = "unvalidated".into()),
-            raw.unvalidated(),
+            raw.without_validation(),
         ])
     };
     for revision in Revision::ALL {

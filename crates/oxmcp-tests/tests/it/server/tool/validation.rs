@@ -164,7 +164,7 @@ async fn misspelled_argument_is_refused_unlike_client_additions() {
         Tool::new("update", "", update),
         Tool::new("strict", "", update).deny_unknown_arguments(),
         Tool::new("written", "", update).input_schema(schema),
-        Tool::new("proxy", "", update).unvalidated(),
+        Tool::new("proxy", "", update).without_validation(),
     ]);
     for revision in Revision::ALL {
         for (name, arguments, said) in [
@@ -272,7 +272,7 @@ async fn result_violating_its_schema_hides_details() {
         Tool::new("not_a_number", "", || async { f64::NAN }),
         Tool::new("let_go", "", || async { CallToolResult::text("free") })
             .output_schema(object)
-            .unvalidated(),
+            .without_validation(),
     ]);
     for revision in Revision::ALL {
         for name in ["wrong", "missing", "not_a_number"] {
@@ -304,8 +304,8 @@ async fn dynamic_tools_are_validated_by_default() {
             Ok(CallToolResult::text(arguments.get()))
         })
     };
-    let server =
-        Server::new("dynamic", "1.0.0").tools([echo("checked"), echo("proxy").unvalidated()]);
+    let server = Server::new("dynamic", "1.0.0")
+        .tools([echo("checked"), echo("proxy").without_validation()]);
     for revision in Revision::ALL {
         let answer = call(&server, revision, "checked", json!({"city": 1})).await;
         assert_eq!(answer["result"]["isError"], true);
@@ -342,10 +342,10 @@ async fn duplicate_argument_is_refused_by_every_tool() {
     };
     let server = Server::new("strict", "1.0.0").tools([
         echo("dynamic"),
-        echo("proxy").unvalidated(),
+        echo("proxy").without_validation(),
         Tool::new("typed", "", |any: Any| async move { any.a.to_string() }),
         Tool::new("nested", "", |_: Plain| async { "called" }),
-        Tool::new("trusting", "", |any: Any| async move { any.a.to_string() }).unvalidated(),
+        Tool::new("trusting", "", |any: Any| async move { any.a.to_string() }).without_validation(),
         Tool::new("none", "", || async { "called" }),
         Tool::new("asking", "", |_: RequestContext, _: Plain| async {
             "called"
@@ -418,7 +418,7 @@ async fn tool_output_is_validated_despite_its_type() {
             "type": "object", "properties": {"celsius": {"maximum": 19}},
         })),
         Tool::new("honest", "", reading(20.0, 50)),
-        Tool::new("trusting", "", || async { Structured(Liar { count: 1 }) }).unvalidated(),
+        Tool::new("trusting", "", || async { Structured(Liar { count: 1 }) }).without_validation(),
     ]);
     for revision in Revision::ALL {
         for name in [

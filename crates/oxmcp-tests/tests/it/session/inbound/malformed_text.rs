@@ -16,7 +16,7 @@ async fn deep_nesting_does_not_end_the_session() {
         json!({"type": "object"}),
         |_cx, arguments| async move { Ok(CallToolResult::text(arguments.get().len().to_string())) },
     );
-    let server = server().tool(raw.unvalidated());
+    let server = server().tool(raw.without_validation());
     let mut peer = client_of(&server, Revision::V2025_11_25).await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for (method, params) in [
