@@ -30,7 +30,7 @@ pub struct ToleratedDeviation {
     pub leniency: Leniency,
     /// The method of the request or notification. Empty if it is not known, as for a message that is not JSON-RPC to the letter.
     pub method: String,
-    /// How many times it was tolerated. A response that is read from the cache counts again.
+    /// The number of times that it was tolerated. A response that is read from the cache counts again.
     pub count: u64,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Tolerance {
     is_strict: bool,
     /// The leniencies that were logged, each with the name of the peer.
     warned: Mutex<HashSet<(String, Leniency)>>,
-    /// How often each leniency was needed for each method, if that is recorded.
+    /// The number of uses of each leniency for each method, if that is recorded.
     record: Option<Mutex<BTreeMap<(Leniency, String), u64>>>,
 }
 

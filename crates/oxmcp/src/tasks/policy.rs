@@ -14,7 +14,7 @@ pub enum TaskPolicy {
     /// Never: the call is answered when it is done.
     #[default]
     Never,
-    /// When the handler has run for this long, not counting the time in which its client answers questions. A call that ends
+    /// After the handler has run for this time, not counting the time in which its client answers questions. A call that ends
     /// sooner is answered as usual.
     After(Duration),
     /// As soon as the handler waits for anything except its client: questions that it asks before that are answered before

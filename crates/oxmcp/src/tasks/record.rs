@@ -33,13 +33,13 @@ pub struct TaskRecord {
     pub status: TaskStatus,
     /// A description of the status, for people and models.
     pub status_message: Option<String>,
-    /// When the task was created, in milliseconds since 1970.
+    /// The time at which the task was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When the task changed last, in milliseconds since 1970.
+    /// The time of the last change, in milliseconds since 1970.
     pub updated_ms: u64,
-    /// How long the task is kept after its creation, in milliseconds.
+    /// The time for which the task is kept after its creation, in milliseconds.
     pub ttl_ms: u64,
-    /// How often clients should poll, in milliseconds.
+    /// The interval at which clients should poll, in milliseconds.
     pub poll_interval_ms: u64,
     /// The open questions, as JSON, by their keys.
     pub questions: BTreeMap<String, Box<RawValue>>,

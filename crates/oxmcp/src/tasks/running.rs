@@ -63,7 +63,7 @@ struct Inner {
     revision: Revision,
     /// The epoch of the lease.
     epoch: u64,
-    /// How often, and by how much, the TTL is extended while the task works.
+    /// The interval at which the TTL is extended while the task works, and the length of each extension.
     step: Duration,
     /// The session that created the task, if its client asked for a task.
     session: Option<TaskSession>,

@@ -105,13 +105,13 @@ pub struct TaskState {
     /// A description of the status, for people and models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When the task was created, in ISO 8601.
+    /// The time at which the task was created, in ISO 8601.
     pub created_at: String,
-    /// When the task changed last, in ISO 8601.
+    /// The time of the last change, in ISO 8601.
     pub last_updated_at: String,
-    /// How long the task is kept after its creation, in milliseconds. `None` means forever.
+    /// The time for which the task is kept after its creation, in milliseconds. `None` means forever.
     pub ttl_ms: Option<u64>,
-    /// How often to poll the task, in milliseconds.
+    /// The suggested interval between polls, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
     /// The open questions, by their keys, if the task requires input. Each is a request of the server, with its method and its

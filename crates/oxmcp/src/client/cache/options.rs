@@ -1,4 +1,4 @@
-//! The bounds of a client's cache, and the ways in which a call uses it.
+//! The limits of a client's cache, and the modes in which a call uses it.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Default for CacheOptions {
     }
 }
 
-/// How a call uses the cache: see [`Call::cache`](crate::Call::cache).
+/// The use of the cache by a call: see [`Call::cache`](crate::Call::cache).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheMode {

@@ -35,7 +35,7 @@ pub trait IntoElicitResult {
     /// Converts the value to the result of the elicitation.
     ///
     /// # Errors
-    /// The error with which asking the user failed.
+    /// The error that occurred while the user was asked.
     fn into_elicit_result(self) -> Result<ElicitResult>;
 }
 

@@ -23,7 +23,7 @@ pub trait IntoCreateMessageResult {
     /// Converts the value to the result of the request.
     ///
     /// # Errors
-    /// The error with which asking the model failed.
+    /// The error that occurred while the model was asked.
     fn into_create_message_result(self) -> Result<CreateMessageResult>;
 }
 

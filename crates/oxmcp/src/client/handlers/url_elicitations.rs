@@ -32,7 +32,7 @@ impl UrlElicitations {
         open.push_back(id.to_owned());
     }
 
-    /// Adds the elicitations of an error, by which the server has refused a call until the user has visited their URLs.
+    /// Adds the elicitations of an error: the server refuses the call until the user has visited their URLs.
     pub(crate) fn insert_required(&self, error: &Error) {
         if error.code() != ErrorCode::URL_ELICITATION_REQUIRED {
             return;

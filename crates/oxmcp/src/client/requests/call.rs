@@ -65,7 +65,7 @@ use crate::{
 #[must_use = "a call is made when it is awaited"]
 pub struct Call<M: Method> {
     pub(crate) session: ClientSession,
-    /// The params, or the error because of which the call cannot be made.
+    /// The params, or the error that prevents the call.
     pub(crate) params: Result<Params<M::Params>>,
     pub(crate) options: CallOptions,
     /// The caller's answers to the input requests of an earlier round.

@@ -1,4 +1,4 @@
-//! [`CallDriver`], which makes the calls of tools in place of the client, if the response may not be the result yet.
+//! [`CallDriver`], which makes tool calls for the client if the first response may not be the result yet.
 
 use std::{any::TypeId, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
 /// something other than the result. Features and sessions hold the driver with its type erased, since the modules of requests
 /// depend on them.
 pub(crate) struct CallDriver {
-    /// The types of results with which the driver continues.
+    /// The result types after which the driver continues.
     pub(crate) result_types: &'static [&'static str],
     /// Makes a call. If the flag says that the call is manual, the input requests of the server are left to the caller.
     pub(crate) call: fn(CallRequest, bool) -> BoxFuture<Result<CallAnswer>>,

@@ -1,4 +1,4 @@
-//! A call that is ready to be sent, and the exchanges with the server that it takes.
+//! A call that is ready to be sent, and its rounds with the server.
 
 use std::future::pending;
 

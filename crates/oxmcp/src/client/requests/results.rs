@@ -100,7 +100,7 @@ pub(crate) fn structured<T: DeserializeOwned>(result: &CallToolResult) -> Result
     })
 }
 
-/// Reads text in place of structured content. It need not be JSON: some tools write a bare word for a string.
+/// Reads text instead of structured content. It need not be JSON: some tools write a bare word for a string.
 fn read_unstructured<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     read_structured(text, &Meta::default()).or_else(|error| {
         T::deserialize(text.into_deserializer()).map_err(|_: serde_json::Error| error)

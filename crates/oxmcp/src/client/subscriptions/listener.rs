@@ -106,7 +106,7 @@ struct State {
     /// The task that waits for an event.
     reader: Option<Waker>,
     end: Option<SubscriptionEnd>,
-    /// The error with which it ended, if it was not acknowledged.
+    /// The error that ended it, if it was not acknowledged.
     error: Option<Error>,
 }
 
@@ -216,7 +216,7 @@ impl Listener {
         self.wait_for(|state| state.open.then_some(())).await;
     }
 
-    /// Waits for the filter that the server agrees to, or the error with which it refuses.
+    /// Waits for the filter that the server acknowledges, or for its error.
     pub(crate) async fn acknowledged(&self) -> Result<SubscriptionFilter> {
         self.wait_for(State::outcome).await
     }

@@ -17,9 +17,9 @@ use crate::{
     transport::traits::{Frame, Messages, ReadHalf, WriteHalf},
 };
 
-/// How long closing waits for messages to be accepted before it ends the session, and for a session that is being opened.
+/// The time for which closing waits until messages are accepted, and until a session that is being opened is open.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long closing may take.
+/// The time limit for closing.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The executor, which both halves poll. It is dropped with the last of them.

@@ -30,7 +30,7 @@ use crate::{
     logged::Logged,
 };
 
-/// How long the server may take to name the URL for messages.
+/// The time limit for the server to name the URL for messages.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum length of that URL, in bytes.
 const MAX_URL: usize = 16 << 10;
@@ -47,7 +47,7 @@ impl Exchanges {
         }
         if let Err(error) = self.open_2024().await {
             if error.is_unsupported() {
-                // The server speaks that transport, but names a URL to which nothing is sent.
+                // The server speaks that transport, but names a URL that must not be used.
                 return Err(error);
             }
             tracing::debug!(error = %Logged(&error), "the server does not speak the 2024-11-05 transport either");

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use crate::session::shared_keys::SharedKeys;
 use crate::session::{outbound::options::CallOptions, sealing::KeyRing};
 
-/// How long users may take to answer: long enough to read, think and look something up, and short enough to keep a request
+/// The time limit for users to answer: long enough to read, think and look something up, and short enough to keep a request
 /// waiting.
 const USER_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -16,9 +16,9 @@ const USER_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug)]
 pub(crate) struct AskSettings {
     pub(crate) keys: Arc<AskKeys>,
-    /// How long the state between two rounds is valid.
+    /// The lifetime of the state between two rounds.
     pub(crate) lifetime: Duration,
-    /// How long an answer to a request of the server may take.
+    /// The time limit for an answer to a request of the server.
     pub(crate) timeout: Duration,
 }
 

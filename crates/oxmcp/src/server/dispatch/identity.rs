@@ -23,7 +23,7 @@ use crate::{
     session::{connection::Peer, task::Latch},
 };
 
-/// How long a question waits for `notifications/initialized`, which the client sends right after `initialize`: many times the
+/// The time for which a question waits for `notifications/initialized`, which the client sends right after `initialize`: many times the
 /// latency of a slow network, and short enough for a caller whose client never sends it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 

@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct SessionHook(Arc<ErasedHook>);
 
-/// The function takes the connection; a layer above makes a session of it.
+/// The function takes the connection, since only a layer above can make a session of it.
 type ErasedHook = dyn Fn(&Arc<Connection>) -> BoxFuture<()> + Send + Sync;
 
 impl SessionHook {

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// How long to collect further changes after the first one, to send them together.
+/// The time for which further changes are collected after the first one, to send them together.
 pub(crate) const COALESCED: Duration = Duration::from_millis(10);
 
 impl Server {

@@ -32,7 +32,7 @@ pub(crate) struct Drive {
     /// The deadlines of the call that became the task, if a call waits for it.
     clock: Option<Arc<Clock>>,
     on_change: Option<OnChange>,
-    /// When this side learned of the task. Time stamps of the server are not used, because its clock may differ.
+    /// The time at which this side learned of the task. Time stamps of the server are not used, because its clock may differ.
     pub(crate) known_since: Instant,
     pub(crate) state: Option<TaskState>,
     pub(crate) pace: Pace,

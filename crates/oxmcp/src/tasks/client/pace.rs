@@ -67,7 +67,7 @@ pub(crate) struct Clock {
     timeout: Duration,
     max_total: Duration,
     latest: Instant,
-    /// When the timeout expires. `None` while it is paused.
+    /// The time at which the timeout expires. `None` while it is paused.
     until: Mutex<Option<Instant>>,
     changed: Notify,
 }

@@ -22,7 +22,7 @@ pub(crate) const MAX_BYTES: usize = 256 << 10;
 pub struct TaskReplay {
     call: StoredCall,
     journal: Journal,
-    /// How often the task was taken over from a process that ended.
+    /// The number of takeovers from processes that ended.
     takeovers: u32,
     /// Whether the process of the task handed it over.
     is_handed_over: bool,

@@ -24,7 +24,7 @@ pub(crate) struct EventStream<'a> {
     pub(crate) sink: MessageSink<'a>,
 }
 
-/// How a response of a stream ended.
+/// The end of an event stream.
 #[derive(Debug)]
 pub(crate) enum StreamEnd {
     /// The request is answered.

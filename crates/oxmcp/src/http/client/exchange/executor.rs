@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 
 use crate::{error::Error, sync::Mutex};
 
-/// How many events wait for the reader. If the queue is full, the exchanges wait, and their servers with them: backpressure.
+/// The maximum number of events that wait for the reader. A full queue stops the exchanges, and so slows their servers.
 const MAX_EVENTS: usize = 16;
 
 /// An event for the reader.

@@ -32,9 +32,9 @@ use crate::{
     logged::Logged,
 };
 
-/// How long a server may take to accept a notification or an answer.
+/// The time limit for a server to accept a notification or an answer.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the first request waits for the GET stream: messages of the server that belong to no request would be lost before
+/// The time for which the first request waits for the GET stream: messages of the server that belong to no request would be lost before
 /// it is open.
 const STREAM_TIMEOUT: Duration = Duration::from_millis(250);
 

@@ -28,11 +28,11 @@ use crate::{
     transport::mirror::Mirror,
 };
 
-/// How much of the body of an error is read, in bytes: more than any JSON-RPC error has.
+/// The number of bytes that are read of an error's body: more than any JSON-RPC error has.
 const MAX_ERROR_BODY: usize = 64 << 10;
 /// The number of characters that are shown of an error body that is not JSON-RPC.
 const SHOWN: usize = 200;
-/// How long the rest of a response may take if it is not needed. It is read because a connection is reused only after the end of
+/// The time limit for reading the rest of a response that is not needed. It is read because a connection is reused only after the end of
 /// its response.
 pub(crate) const TRAILING: Duration = Duration::from_secs(1);
 

@@ -26,8 +26,8 @@ use crate::{
     transport::mirror::Mirror,
 };
 
-/// How many notifications and answers may be sent and not accepted yet. Beyond that, sending waits, so that a server that sends
-/// requests and does not accept answers causes no unbounded growth.
+/// The maximum number of notifications and answers that the server has not accepted yet. Beyond it, sending waits, so that a
+/// server that sends requests and does not accept answers causes no unbounded growth.
 pub(crate) const MAX_UNACCEPTED: u32 = 256;
 
 /// The exchanges of one connection to an endpoint.

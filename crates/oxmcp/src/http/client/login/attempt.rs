@@ -34,7 +34,7 @@ use crate::{
     transport::traits::UserWaits,
 };
 
-/// How many seconds a person may take to log in.
+/// The time limit for a person to log in, in seconds.
 const LIFETIME: u64 = 600;
 /// The maximum length of a sealed attempt that is opened, in characters.
 const MAX_SEALED: usize = 64 << 10;
@@ -73,7 +73,7 @@ impl fmt::Debug for LoginAttempt {
 /// The content of a sealed attempt.
 #[derive(Serialize, Deserialize)]
 struct Record {
-    /// When it expires, in seconds since 1970.
+    /// The time of its expiry, in seconds since 1970.
     expires: u64,
     /// The URL of the MCP server.
     server: String,

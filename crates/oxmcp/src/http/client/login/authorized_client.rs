@@ -19,7 +19,7 @@ use crate::{
 /// The maximum number of refusals after which a request is sent again: for lack of a token, of a nonce, of a newer token, and of
 /// scopes.
 const MAX_REFUSALS: usize = 4;
-/// How much of a refusal is read, in bytes, and how long that may take: the connection is not held while a person logs in.
+/// The number of bytes that are read of a refusal, and the time limit for that: the connection is not held while a person logs in.
 const MAX_BODY: usize = 64 << 10;
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
 

@@ -115,7 +115,7 @@ pub struct RefusedRequest<'a> {
     pub headers: &'a HeaderMap,
     /// The headers that authorized the request.
     pub authorized_by: &'a HeaderMap,
-    /// How often this request was refused before.
+    /// The number of earlier refusals of this request.
     pub refused_before: usize,
 }
 

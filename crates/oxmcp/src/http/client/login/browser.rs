@@ -30,7 +30,7 @@ pub(crate) trait Prompt: Send + Sync {
     fn pasted(&self, state: Secret) -> BoxFuture<String>;
 }
 
-/// The prompt by an opener of the program.
+/// A prompt that uses the program's own opener.
 pub(crate) struct Opener<F>(pub(crate) F);
 
 impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> {
@@ -47,7 +47,7 @@ impl<F: Fn(String) -> BoxFuture<Result<()>> + Send + Sync> Prompt for Opener<F> 
     }
 }
 
-/// The ways in which a person can be reached.
+/// The ways to reach a person.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     /// A browser can be opened.
@@ -69,7 +69,7 @@ pub(crate) trait Machine: Send + Sync + 'static {
     fn line(&self) -> BoxFuture<Option<String>>;
 }
 
-/// The prompt by the browser and the terminal of a machine.
+/// A prompt that uses the browser and the terminal of a machine.
 pub(crate) struct Browser<M>(Arc<M>);
 
 impl<M: Machine> Browser<M> {
@@ -186,7 +186,7 @@ impl Machine for ThisMachine {
     }
 }
 
-/// The way in which windows are displayed.
+/// The window system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Desktop {
     /// On a display that the environment names: X11 or Wayland.

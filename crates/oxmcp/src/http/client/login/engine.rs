@@ -35,12 +35,11 @@ use crate::{
     },
 };
 
-/// How many seconds before its expiry a token is refreshed.
+/// The number of seconds before its expiry at which a token is refreshed.
 const EARLY: u64 = 2;
-/// How long tokens count as new: a server that refuses new tokens would refuse the next ones, too.
+/// The age up to which tokens count as new: a server that refuses new tokens would refuse the next ones, too.
 const NEW: Duration = Duration::from_secs(30);
-/// How often a request is refused for lack of a valid token before the refusal is its answer: without a token, and once with a new
-/// one.
+/// The number of refusals for lack of a valid token after which a request fails: one without a token, and one with a new token.
 const MAX_UNAUTHORIZED: usize = 2;
 
 /// The authorizer of a login to one server.
@@ -73,14 +72,14 @@ struct State {
     superseded: Option<Secret>,
     /// The last challenge of the server, which tells where its metadata is.
     challenge: Option<Challenge>,
-    /// When this process obtained the tokens, and whether by a refresh. Tokens of another program may be of any age.
+    /// The time at which this process obtained the tokens, and whether by a refresh. Tokens of another program may be of any age.
     obtained: Option<(Instant, bool)>,
     /// The newest access token that the server has refused.
     refused: Option<Secret>,
     /// The last nonce of the MCP server.
     nonce: Option<String>,
     step_ups: StepUps,
-    /// When the server refused the tokens of a login that had just been made, unless there was another login since.
+    /// The time at which the server refused the tokens of a new login, unless there was another login since.
     rejected: Option<Instant>,
     /// The number of flights that have ended, and the failure of the last one.
     flights: u64,

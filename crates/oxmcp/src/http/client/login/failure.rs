@@ -6,7 +6,7 @@ use oxmcp_auth::{AuthError, AuthErrorKind, client::Client};
 
 use crate::{error::Error, http::client::login::settings::Login};
 
-/// The OAuth error code with which a login failed.
+/// The OAuth error code of a failed login.
 pub(crate) fn oauth_error(error: &Error) -> Option<&str> {
     auth_error(error)?.oauth_error()
 }

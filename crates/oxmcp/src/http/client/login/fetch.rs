@@ -31,13 +31,13 @@ use crate::{
     transport::mirror::Mirror,
 };
 
-/// How long a response may take.
+/// The time limit for a response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum length of a response, in bytes.
 const MAX_BODY: usize = 1 << 20;
-/// How many redirects of metadata are followed.
+/// The maximum number of redirects of metadata.
 const MAX_REDIRECTS: usize = 3;
-/// How many warnings of odd documents are logged.
+/// The maximum number of warnings about odd documents.
 const MAX_WARNINGS: usize = 100;
 
 /// The sender of a login's requests to other servers.

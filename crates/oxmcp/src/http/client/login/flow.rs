@@ -32,7 +32,7 @@ use crate::{
     transport::traits::UserWaits,
 };
 
-/// How long a person may take to log in.
+/// The time limit for a person to log in.
 const PERSON_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The inputs of a login, and its state.
@@ -85,7 +85,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The text with which the authorization server has refused to refresh the tokens, for the error if no person can log in.
+    /// The authorization server's reason for refusing a refresh, for the error if no person can log in.
     fn refusal(&self) -> String {
         let words = self.refused.map(Error::message);
         words.map_or_else(String::new, |it| {

@@ -17,7 +17,7 @@ const PATH: &str = "/callback";
 /// The maximum length of a request that is read, in bytes, and the time for it.
 const MAX_HEAD: usize = 32 * 1024;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many connections are open at once; others wait to be accepted.
+/// The maximum number of open connections; others wait to be accepted.
 const MAX_CONNECTIONS: usize = 32;
 
 /// A listener on 127.0.0.1.

@@ -26,7 +26,7 @@ pub struct StoredLogin {
     pub client_id: Option<String>,
     /// The scopes that were granted.
     pub scopes: ScopeSet,
-    /// When the access token expires, if that is known.
+    /// The time at which the access token expires, if that is known.
     pub expires_at: Option<UnixTime>,
     /// Whether there is a refresh token: then the login continues after the access token has expired.
     pub is_refreshable: bool,

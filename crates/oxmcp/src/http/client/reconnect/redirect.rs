@@ -8,7 +8,7 @@ use crate::{
     http::client::redaction::redacted_url,
 };
 
-/// How many redirects are followed in a row.
+/// The maximum number of redirects in a row.
 pub(crate) const MAX_REDIRECTS: usize = 5;
 
 /// The URL to which a response redirects. `None` if it does not redirect.

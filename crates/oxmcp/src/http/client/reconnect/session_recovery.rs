@@ -24,11 +24,11 @@ use crate::{
     logged::Logged,
 };
 
-/// How long each step may take.
+/// The time limit for each step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Exchanges {
-    /// Opens another session in place of the one of this generation, which the server no longer knows. The first exchange that
+    /// Replaces the session of this generation, which the server no longer knows. The first exchange that
     /// notices the loss opens the session, and the others wait.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ use crate::http::client::transport::{
     http_client::HttpClient, tls_roots::TlsRoots,
 };
 
-/// How long a test waits for what must happen.
+/// The time after which a test fails because an expected event is missing.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn speaking_http2() -> DefaultClient {

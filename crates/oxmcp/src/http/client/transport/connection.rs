@@ -33,7 +33,7 @@ use crate::{
 pub(crate) const DEFAULT_IDLE: Duration = Duration::from_secs(4);
 /// The longest idle time-out: if the server announces a longer one, and over HTTP/2, where a server announces that it closes.
 pub(crate) const MAX_IDLE: Duration = Duration::from_secs(50);
-/// How long the message of an error waits for the reason for which the connection ended.
+/// The time for which an error waits for the reason that the connection ended.
 const CLOSING: Duration = Duration::from_secs(1);
 /// The first bytes of a TLS alert, with which TLS servers answer plain HTTP: its type, and the number of the version's family.
 /// See [the record layer](https://www.rfc-editor.org/rfc/rfc8446#section-5.1).
@@ -71,7 +71,7 @@ struct Http2 {
     permit: Option<StreamPermit>,
 }
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
     /// The HTTP/2 error that the server named.
@@ -102,7 +102,7 @@ impl Connection {
         &self.destination
     }
 
-    /// How long the connection may stay idle in the pool.
+    /// The time for which the connection may stay idle in the pool.
     pub(crate) fn idle_timeout(&self) -> Duration {
         match &self.sender {
             Sender::Http1(http1) => http1.idle.unwrap_or(DEFAULT_IDLE),

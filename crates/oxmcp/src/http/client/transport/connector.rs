@@ -24,11 +24,11 @@ use crate::{
     },
 };
 
-/// How long connecting may take, including proxies and TLS: long enough for a lost packet or two, and for a server that is started
-/// on demand.
+/// The time limit for connecting, including proxies and TLS: long enough for a lost packet or two, and for a server that is
+/// started on demand.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// When a silent connection is probed, and the number of probes before it is closed: a stream of events may be silent for hours,
-/// and a dead one should be resumed.
+/// The idle time before a connection is probed, and the number of probes before it is closed: an event stream may be silent for
+/// hours, and a dead one should be resumed.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const PROBES: u32 = 3;
 

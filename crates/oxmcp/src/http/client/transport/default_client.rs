@@ -36,7 +36,7 @@ use crate::{
 /// The value of the header `User-Agent`.
 const USER_AGENT_NAME: &str = concat!("oxmcp/", env!("CARGO_PKG_VERSION"));
 
-/// How often a request that was not served is sent again: as often as the pool can hold connections that are closed already.
+/// The maximum number of retries of a request that was not served: one for each connection of the pool, since all may be closed.
 const MAX_RETRIES: usize = MAX_IDLE_CONNECTIONS;
 
 /// The default [`HttpClient`] of an [`Endpoint`](crate::http::Endpoint): with the certificates and the proxies of the system, a

@@ -10,7 +10,7 @@ use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 
 use crate::http::client::transport::connector::BoxIo;
 
-/// How many bytes are read at once after writing has failed: the refusal of a request is short.
+/// The number of bytes to read at once after writing has failed: the refusal of a request is short.
 const LAST_READ: usize = 4 << 10;
 
 /// A socket that holds back a write error until reading has ended.

@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{http::client::transport::connection::Connection, session::task::spawn, sync::Mutex};
 
-/// How many connections are kept: more than most clients have calls in flight.
+/// The maximum number of idle connections: more than most clients have calls in flight.
 pub(crate) const MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// The connections of one client: those of HTTP/1.1 while they are idle, those of HTTP/2 until they have been idle for too long.

@@ -41,7 +41,7 @@ impl ResponseBody {
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, hyper::Error>>> {
         while let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)?) {
-            // Trailers are of no use here.
+            // Trailers are ignored.
             if let Ok(data) = frame.into_data() {
                 return Poll::Ready(Some(Ok(data)));
             }

@@ -19,8 +19,8 @@ use crate::{
 
 /// The time within which a client must send its request. No client needs a minute for 4 MiB.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How much of the rest of a rejected body is read and thrown away, in bytes and in time. This covers clients that send files
-/// several times the limit; longer ones are not worth the effort.
+/// The limits, in bytes and in time, for reading and discarding the rest of a rejected body. They cover clients that send files
+/// of several times the limit; longer ones are not worth the effort.
 const MAX_DISCARDED: usize = 64 << 20;
 const MAX_DISCARDING: Duration = Duration::from_secs(10);
 

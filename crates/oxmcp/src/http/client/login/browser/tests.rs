@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::*;
 use crate::sync::Mutex;
 
-/// A machine whose person types the lines of a list.
+/// A machine on which a person types the lines of a list.
 struct Fake {
     reach: Reach,
     fails: bool,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::error::{Error, Result};
 
-/// How long to wait for a lock. Its holder may wait for an authorization server, for 10 s at most with each request.
+/// The time limit for acquiring a lock. Its holder may wait for an authorization server, for 10 s at most with each request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause between two attempts. A call that blocks until it has the lock could not be cancelled.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -27,7 +27,7 @@ pub trait TokenStore: Send + Sync + 'static {
     /// Cancel safe: it changes nothing.
     fn load(&self, key: &CredentialKey) -> impl Future<Output = Result<Option<Secret>>> + Send;
 
-    /// Stores a text under a key, whole or not at all.
+    /// Stores the credentials under a key, atomically.
     ///
     /// # Errors
     /// If the text is not stored.
@@ -95,7 +95,7 @@ pub(crate) trait DynTokenStore: Send + Sync {
     fn keys_boxed<'a>(&'a self, user: &'a str) -> BoxFuture<'a, Result<Vec<CredentialKey>>>;
 }
 
-/// All errors become errors of logins: an I/O error would be taken for one of the network, and the request retried.
+/// All errors become login errors: an I/O error would look like a network error, and the request would be retried.
 impl<S: TokenStore> DynTokenStore for S {
     fn load_boxed<'a>(&'a self, key: &'a CredentialKey) -> BoxFuture<'a, Result<Option<Secret>>> {
         Box::pin(self.load(key).map_err(of_store))
