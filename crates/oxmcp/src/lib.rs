@@ -118,7 +118,7 @@
 //!
 //! # Features and versions
 //!
-//! There are ten Cargo features. `server` is on by default; `client` includes [`Command`]. A program that is only a client
+//! There are eleven Cargo features. `server` is on by default; `client` includes [`Command`]. A program that is only a client
 //! builds faster with `default-features = false`. `ring`, on by default, and `aws-lc-rs` choose the
 //! cryptography of TLS for `http-client`. [`testing::connect`] needs both roles. The other features are off by default:
 //!
@@ -126,6 +126,7 @@
 //! - `tasks`: tool calls that outlive their response.
 //! - `auth`: logins and access tokens.
 //! - `keyring`: tokens in the system's keyring.
+//! - `contracts`: tests of your own stores, in [`testing`].
 //! - `tracing-subscriber`: the layer in [`logging`].
 //!
 //! The minimum supported Rust version is 1.88. Raising it is a minor release. So is support for a new protocol revision, for

@@ -11,7 +11,8 @@
 //!
 //! [`testing::event_store_contract`](crate::testing::event_store_contract),
 //! [`testing::session_store_contract`](crate::testing::session_store_contract) and
-//! [`testing::bus_contract`](crate::testing::bus_contract) check an implementation against the contract of its trait.
+//! [`testing::bus_contract`](crate::testing::bus_contract) check an implementation against the contract of its trait. They are in
+//! the feature `contracts`.
 //!
 //! A call that takes longer than two seconds fails, and its future is dropped. The store is then not called for five seconds,
 //! and after that by one call at a time until it responds. At most 256 calls of a store are in flight at once; others wait for

@@ -4,9 +4,11 @@
 //! `client` and `server`. [`ScriptedPeer`] is a peer of either role that sends exactly the messages of a test, and records the
 //! ones it receives.
 //!
-//! With the feature `http-server`, `event_store_contract`, `session_store_contract` and `bus_contract` check the implementation
-//! of a store or bus against the contract of its trait. So do `task_store_contract` with `server` and `tasks`, and
-//! `token_store_contract` with `auth`. Everything works under tokio's paused time (`#[tokio::test(start_paused = true)]`).
+//! The feature `contracts` adds tests for your own store or bus: `event_store_contract`, `session_store_contract` and
+//! `bus_contract` with `http-server`, `task_store_contract` with `server` and `tasks`, and `token_store_contract` with `auth`
+//! check an implementation against the contract of its trait. Enable it in the `dev-dependencies`.
+//!
+//! Everything works under tokio's paused time (`#[tokio::test(start_paused = true)]`).
 //!
 //! ```
 //! use oxmcp::{JsonSchema, Revision, Server, Tool, testing};
@@ -26,32 +28,32 @@
 //! # }
 //! ```
 
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "contracts", feature = "http-server"))]
 mod bus_contract;
 #[cfg(all(feature = "client", feature = "server"))]
 mod connect;
-#[cfg(any(feature = "auth", feature = "http-server"))]
+#[cfg(all(feature = "contracts", any(feature = "auth", feature = "http-server")))]
 mod contract_rules;
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "contracts", feature = "http-server"))]
 mod event_contract;
 mod scripted_peer;
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "contracts", feature = "http-server"))]
 mod session_contract;
-#[cfg(all(feature = "server", feature = "tasks"))]
+#[cfg(all(feature = "contracts", feature = "server", feature = "tasks"))]
 mod task_contract;
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "contracts", feature = "auth"))]
 mod token_store_contract;
 
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "contracts", feature = "http-server"))]
 pub use bus_contract::bus_contract;
 #[cfg(all(feature = "client", feature = "server"))]
 pub use connect::{Connect, connect};
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "contracts", feature = "http-server"))]
 pub use event_contract::event_store_contract;
 pub use scripted_peer::ScriptedPeer;
-#[cfg(feature = "http-server")]
+#[cfg(all(feature = "contracts", feature = "http-server"))]
 pub use session_contract::session_store_contract;
-#[cfg(all(feature = "server", feature = "tasks"))]
+#[cfg(all(feature = "contracts", feature = "server", feature = "tasks"))]
 pub use task_contract::task_store_contract;
-#[cfg(feature = "auth")]
+#[cfg(all(feature = "contracts", feature = "auth"))]
 pub use token_store_contract::token_store_contract;
