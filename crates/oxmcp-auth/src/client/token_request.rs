@@ -63,11 +63,18 @@ impl TokenRequest {
         attempt: &AuthorizationAttempt,
         code: AuthorizationCode,
     ) -> Result<Self> {
-        if attempt.issuer() != server.issuer || attempt.client_id() != client.id() {
+        if attempt.issuer() != server.issuer {
             return Err(AuthError::untrusted(format!(
-                "authorization code from {:?} cannot be used at {:?}: it belongs to another login",
-                attempt.issuer(),
-                server.issuer
+                "cannot use the authorization code at {:?}: it was issued by {:?}; begin another login",
+                server.issuer,
+                attempt.issuer()
+            )));
+        }
+        if attempt.client_id() != client.id() {
+            return Err(AuthError::untrusted(format!(
+                "cannot use the authorization code as the client {:?}: it was issued to {:?}; begin another login",
+                client.id(),
+                attempt.client_id()
             )));
         }
         let form = vec![

@@ -224,8 +224,12 @@ impl SigningKey {
             Pair::Ec(pair) => pair.sign(&random, message).map(|it| it.as_ref().to_vec()),
             Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
         };
+        // ring does not say why. Apart from randomness, only an RSA key that is inconsistent is known to fail.
         signature.map_err(|_| {
-            AuthError::configuration("could not get random bytes from the operating system")
+            AuthError::configuration(format!(
+                "could not sign with the {} key: the key is damaged, or the operating system has no random bytes",
+                self.algorithm
+            ))
         })
     }
 

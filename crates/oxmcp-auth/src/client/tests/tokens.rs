@@ -75,10 +75,17 @@ fn code_exchange_sends_verifier_redirect_and_resource() {
 
     let mut other = server();
     other.issuer = "https://other.example".to_owned();
-    assert!(TokenRequest::authorization_code(&other, &client, &attempt, code.clone()).is_err());
+    let refused = |server: &_, client: &_, code| {
+        let request = TokenRequest::authorization_code(server, client, &attempt, code);
+        request.unwrap_err().to_string()
+    };
+    let error = refused(&other, &client, code.clone());
+    assert!(error.contains("it was issued by \"https://"), "{error}");
     let another = Client::new("you").unwrap();
+    let error = refused(&discovered.server, &another, code);
     assert!(
-        TokenRequest::authorization_code(&discovered.server, &another, &attempt, code).is_err()
+        error.contains("as the client \"you\": it was issued to \"me\""),
+        "{error}"
     );
 }
 
