@@ -1,11 +1,12 @@
 //! Registry of the features of one kind: tools, prompts, resources or resource templates.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
     CacheHint, Cursor, Meta, Revision, SubscriptionFilter,
     internal::{HasMeta, Project},
+    lenient::without_lone_surrogates,
 };
 use oxmcp_schema::internal::quote_text;
 
@@ -271,6 +272,14 @@ pub(crate) fn duplicate_key(arguments: Text<'_>) -> Option<String> {
     let name = arguments.duplicate_key()?;
     let name = quote_text(&name);
     Some(format!("duplicate key {name}; send it once"))
+}
+
+/// The arguments with each lone surrogate replaced; borrowed if they have none. `None` if they have a duplicate key, which
+/// replacing can create.
+pub(crate) fn replace_lone_surrogates(arguments: Text<'_>) -> Option<Cow<'_, str>> {
+    let text = without_lone_surrogates(arguments.get());
+    let is_unique = Text::checked(&text).duplicate_key().is_none();
+    is_unique.then_some(text)
 }
 
 /// Features of one kind, sorted by their unique ids.

@@ -3,11 +3,7 @@
 use std::{borrow::Cow, pin::pin, sync::Arc};
 
 use oxmcp_json::Text;
-use oxmcp_protocol::{
-    Method, Prompt as Definition,
-    lenient::{Leniency, without_lone_surrogates},
-    method,
-};
+use oxmcp_protocol::{Method, Prompt as Definition, lenient::Leniency, method};
 use oxmcp_schema::internal::{nearest, quote_text};
 
 use super::{
@@ -20,7 +16,9 @@ use crate::{
     server::{
         completion::{Completers, Completes},
         definitions::options::{check_access, check_icons},
-        registry::{Access, AskMode, Callable, duplicate_key, impl_feature},
+        registry::{
+            Access, AskMode, Callable, duplicate_key, impl_feature, replace_lone_surrogates,
+        },
     },
     session::{
         connection::RequestContext,
@@ -171,11 +169,10 @@ impl Completes for RegisteredPrompt {
 
 /// The arguments without nulls, and with numbers and booleans as text. `None` if there are values of other types.
 fn mended(arguments: Text<'_>) -> Option<(Given, Leniency)> {
-    let text = without_lone_surrogates(arguments.get());
+    let text = replace_lone_surrogates(arguments)?;
     let arguments = Text::checked(&text);
     let leniency = match text {
         Cow::Borrowed(_) => Leniency::PromptArgument,
-        Cow::Owned(_) if arguments.duplicate_key().is_some() => return None,
         Cow::Owned(_) => Leniency::LoneSurrogate,
     };
     if arguments.is_str("") || arguments.get() == "[]" {

@@ -20,7 +20,7 @@ use super::{IntoToolResult, ToolError, output::CheckedResult};
 use crate::{
     error::{Error, Result},
     logged::Logged,
-    server::registry::duplicate_key,
+    server::registry::{duplicate_key, replace_lone_surrogates},
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerContext, HandlerFuture},
@@ -183,11 +183,8 @@ impl ToolSchemas {
         if self.is_strict || cx.has_strict_arguments() {
             return None;
         }
-        let text = without_lone_surrogates(arguments.get());
+        let text = replace_lone_surrogates(arguments)?;
         let arguments = Text::checked(&text);
-        if arguments.duplicate_key().is_some() {
-            return None;
-        }
         let replaced = (String::new(), Change::SurrogatesReplaced);
         match text {
             Cow::Borrowed(_) => self.input.as_ref()?.mend(arguments),
