@@ -104,7 +104,7 @@ async fn oversized_files_are_not_read() {
         for (server, uri, limit) in [(&small, "t://five", "4"), (&usual, "t://huge", "16777216")] {
             let answer = read(server, revision, uri).await;
             let message = format!("the file is too large: the limit is {limit} bytes");
-            assert_eq!(answer["error"], json!({"code": -32603, "message": message}));
+            assert_eq!(answer["error"], json!({"code": -32602, "message": message}));
         }
     }
 }

@@ -112,7 +112,7 @@ impl Files {
         let bytes = read.map_err(|refused| match refused {
             Refused::NotFound => Error::resource_not_found(uri),
             Refused::NoFile(what) => no_such(uri, what),
-            Refused::TooLong => Error::internal(format!(
+            Refused::TooLong => Error::invalid_params(format!(
                 "the file is too large: the limit is {max_bytes} bytes"
             )),
             Refused::Io(error) => {
