@@ -513,8 +513,7 @@ impl StreamableHttp {
         }
         let endpoint = self.clone();
         let close = |served| async move { endpoint.close_once(served).await };
-        let serving = serve(listener, self.clone(), &self.settings.limits, close);
-        serving.map_err(|error| Error::closed(error.to_string()).with_source(error))
+        serve(listener, self.clone(), &self.settings.limits, close)
     }
 
     /// Shuts the endpoint down gracefully, without losing a request. Requests are served as before, with `Connection: close` over
@@ -625,13 +624,14 @@ impl StreamableHttp {
     /// The response that refuses the request.
     pub(crate) fn new_session_id(&self, parts: &Parts) -> Result<Arc<str>, Refused> {
         let Some(make) = &self.settings.session_ids else {
-            return new_id().map_err(|error| misconfigured(&error));
+            return new_id().map_err(|error| response::misconfigured(&error));
         };
-        let id = catch_panic(|| Ok(make(parts))).map_err(|error| misconfigured(&error))?;
+        let id =
+            catch_panic(|| Ok(make(parts))).map_err(|error| response::misconfigured(&error))?;
         if is_visible(&id) {
             return Ok(id.into());
         }
-        Err(misconfigured(&Error::misuse(format!(
+        Err(response::misconfigured(&Error::misuse(format!(
             "invalid session ID {id:?}: expected 1 to {MAX_SESSION_ID} visible ASCII characters"
         ))))
     }
@@ -656,17 +656,19 @@ impl StreamableHttp {
     pub(crate) fn choose(&self, parts: &Parts) -> Result<Server, Refused> {
         // A panic must not end the connection, which may carry other requests.
         let chosen = catch_panic(|| Ok((self.settings.choose)(parts)));
-        let Some(server) = chosen.map_err(|error| misconfigured(&error))? else {
+        let Some(server) = chosen.map_err(|error| response::misconfigured(&error))? else {
             let why = Error::invalid_request("no server is configured for this request");
             return Err(response::refuse(StatusCode::BAD_REQUEST, None, &why));
         };
         server
             .check_built()
-            .map_err(|error| misconfigured(&error))?;
+            .map_err(|error| response::misconfigured(&error))?;
         server.note_endpoint();
         server.begin_serving();
         if let Some(cluster) = &self.settings.cluster {
-            cluster.check().map_err(|error| misconfigured(&error))?;
+            cluster
+                .check()
+                .map_err(|error| response::misconfigured(&error))?;
             if cluster.must_compare() {
                 let (cluster, facts) = (Arc::clone(cluster), self.settings.facts(Some(&server)));
                 // Requests are rejected if the comparison has failed.
@@ -762,13 +764,6 @@ impl EndpointRequest {
         let features = self.server.features();
         Ok(validation::check_session(&features, &self.parts.headers)?)
     }
-}
-
-/// Rejects a request to a misconfigured endpoint, and logs the error.
-pub(crate) fn misconfigured(error: &Error) -> Refused {
-    tracing::error!(%error, "endpoint is misconfigured");
-    let why = Error::internal("server is misconfigured; see its log");
-    response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
 }
 
 impl From<Server> for StreamableHttp {

@@ -369,6 +369,13 @@ pub(crate) fn unserved(id: Option<&RequestId>, why: &Error) -> Refused {
     refused
 }
 
+/// Rejects a request to a misconfigured endpoint, and logs the error.
+pub(crate) fn misconfigured(error: &Error) -> Refused {
+    tracing::error!(%error, "endpoint is misconfigured");
+    let why = Error::internal("server is misconfigured; see its log");
+    refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
+}
+
 /// Rejects a request because the endpoint's byte budget is used up.
 pub(crate) fn exhausted(id: Option<&RequestId>) -> Refused {
     let why = Error::internal("server is out of buffer space; try again later");

@@ -29,7 +29,7 @@ use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
-            endpoint::{EndpointRequest, StreamableHttp, misconfigured},
+            endpoint::{EndpointRequest, StreamableHttp},
             response::{self, Refused, ResponseBody},
             response_finisher::ResponseFinisher,
             sessions::{self, Posted, Session, restore},
@@ -207,7 +207,9 @@ async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointR
 fn validate_head(endpoint: &StreamableHttp, parts: &Parts) -> Result<Accepted, Refused> {
     if !endpoint.is_protected() {
         let policy = &endpoint.settings.policy;
-        policy.check().map_err(|error| misconfigured(&error))?;
+        policy
+            .check()
+            .map_err(|error| response::misconfigured(&error))?;
         validation::check_target(policy, parts)?;
     }
     let limit = endpoint.settings.limits.http.max_body_bytes;

@@ -78,8 +78,7 @@ pub(crate) fn begin(
         caller(parts)
     };
     let peer = ServerRole::stateless(server, mismatch);
-    let mut answer = StatelessAnswer::new(endpoint, peer, caller, true);
-    answer.is_json_only |= is_json_only;
+    let answer = StatelessAnswer::new(endpoint, peer, caller, true, is_json_only);
     answer.connection.take_envelope(message);
     let answer = answer.begin(is_request);
     #[cfg(feature = "auth")]
@@ -109,8 +108,7 @@ pub(crate) fn begin_legacy(
         ..
     } = request;
     let peer = ServerRole::sessionless(server, revision);
-    let mut answer = StatelessAnswer::new(endpoint, peer, caller(parts), false);
-    answer.is_json_only |= !accepted.events;
+    let answer = StatelessAnswer::new(endpoint, peer, caller(parts), false, !accepted.events);
     take(&answer.connection);
     Ok(answer.begin(is_answered))
 }
@@ -133,12 +131,14 @@ struct StatelessAnswer {
 }
 
 impl StatelessAnswer {
-    /// Creates the answer, with a new connection that will receive the messages.
+    /// Creates the answer, with a new connection that will receive the messages. `is_json_only` says that the client does not
+    /// accept event streams.
     fn new(
         endpoint: StreamableHttp,
         peer: Arc<ServerRole>,
         caller: Caller,
         is_modern: bool,
+        is_json_only: bool,
     ) -> Self {
         let limits = Arc::clone(&peer.server().features().limits);
         let connection = Connection::of(Arc::clone(&peer) as _, limits, caller);
@@ -150,7 +150,7 @@ impl StatelessAnswer {
             cut_at: None,
             last: None,
             is_modern,
-            is_json_only: endpoint.settings.json_only,
+            is_json_only: is_json_only || endpoint.settings.json_only,
             _tracked: endpoint.state.open.token(),
             endpoint,
         }

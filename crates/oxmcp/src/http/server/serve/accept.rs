@@ -113,18 +113,25 @@ pub(crate) async fn listen(addresses: impl ToSocketAddrs) -> Result<TcpListener>
 /// load balancers are refused immediately and try another node. `on_close` then shuts down the service while open connections are
 /// still served; its argument is cancelled when they have ended, or when [`Limits::drain`] is over.
 ///
-/// Fails if the listener has no address.
+/// # Errors
+/// If the listener has no address.
 pub(crate) fn serve<S, F>(
     listener: TcpListener,
     service: S,
     limits: &Limits,
     on_close: impl FnOnce(CancellationToken) -> F + Send + 'static,
-) -> io::Result<ServerHandle>
+) -> Result<ServerHandle>
 where
     S: HttpService,
     F: Future<Output = ()> + Send + 'static,
 {
-    let (serving, signal) = ServerHandle::new(listener.local_addr()?);
+    let address = listener.local_addr().map_err(|error| {
+        Error::closed(format!(
+            "could not read the address of the listener: {error}"
+        ))
+        .with_source(error)
+    })?;
+    let (serving, signal) = ServerHandle::new(address);
     spawn(run(listener, service, limits.clone(), signal, on_close));
     Ok(serving)
 }

@@ -22,7 +22,7 @@ use crate::{
         names::SESSION_ID,
         server::{
             caller::{caller, lasting_caller},
-            endpoint::{EndpointRequest, StreamableHttp, misconfigured},
+            endpoint::{EndpointRequest, StreamableHttp},
             event_encoding::{KEEP_ALIVE, messages},
             response::{self, Refused, ResponseBody},
         },
@@ -134,7 +134,7 @@ async fn opened(
     let session = session.open(&endpoint);
     if !Arc::ptr_eq(&session, &opened) {
         let why = Error::misuse("duplicate session ID: each session needs its own");
-        return *misconfigured(&why);
+        return *response::misconfigured(&why);
     }
     if let Some(persistence) = persistence {
         session.persist(persistence);

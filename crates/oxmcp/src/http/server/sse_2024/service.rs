@@ -261,12 +261,7 @@ impl LegacySse {
         }
         let service = self.clone();
         let on_close = |served| async move { service.close_once(&served).await };
-        Ok(serve(
-            listener,
-            self.clone(),
-            &self.settings.limits,
-            on_close,
-        )?)
+        serve(listener, self.clone(), &self.settings.limits, on_close)
     }
 
     /// Closes the sessions. Each ends when nothing is in flight in it, or when [`Limits::drain`] is over, which cancels requests

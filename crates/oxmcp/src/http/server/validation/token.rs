@@ -38,11 +38,7 @@ pub(crate) async fn admit(
     parts: &mut Parts,
 ) -> Result<(), Refused> {
     let checked = policy.check().and_then(|()| protection.check());
-    checked.map_err(|error| {
-        tracing::error!(%error, "endpoint is misconfigured");
-        let why = Error::internal("server is misconfigured; see its log");
-        response::refuse(StatusCode::INTERNAL_SERVER_ERROR, None, &why)
-    })?;
+    checked.map_err(|error| response::misconfigured(&error))?;
     let resource = protection.resource();
     if let Some(metadata) = resource.and_then(|it| it.metadata_response(parts)) {
         return Err(Box::new(metadata));
