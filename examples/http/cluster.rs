@@ -12,8 +12,9 @@ use std::{
 };
 
 use oxmcp::{
-    Client, JsonSchema, RequestContext, Result, Revision, Server, StateKey, Tool,
+    Client, JsonSchema, RequestContext, Result, Revision, Server, Tool,
     http::{Endpoint, StreamableHttp},
+    keys::StateKey,
     protocol::{ElicitFormParams, ElicitResult},
 };
 use oxmcp_examples::{AnyError, Process, balance, free_address, redis};
@@ -49,7 +50,7 @@ async fn node(name: &str, address: &str, redis: &str) -> Result<(), AnyError> {
             scope.tool(Tool::new("book", "Book a table", scope.with_state(book)))
         });
     let endpoint = StreamableHttp::from(server).cluster(Redis::connect(redis).await?.keys([key]));
-    endpoint.serve(address).await?.await;
+    endpoint.serve(address).await?.ended().await;
     Ok(())
 }
 

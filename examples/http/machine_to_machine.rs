@@ -6,9 +6,9 @@
 
 use axum::Router;
 use oxmcp::{
-    Client, RequestContext, Server, Tool,
+    Client, Principal, RequestContext, Server, Tool,
     auth::{self, server::TrustedIssuer},
-    http::{Endpoint, Login, Principal, ProtectedResource, StreamableHttp},
+    http::{Endpoint, Login, ProtectedResource, StreamableHttp},
 };
 use oxmcp_examples::{AnyError, DevelopmentIssuer};
 use serde_json::json;

@@ -8,9 +8,9 @@ use std::env;
 
 use axum::Router;
 use oxmcp::{
-    Client, RequestContext, Server, Tool,
+    Client, Principal, RequestContext, Server, Tool,
     auth::server::TrustedIssuer,
-    http::{Endpoint, Principal, ProtectedResource, StreamableHttp},
+    http::{Endpoint, ProtectedResource, StreamableHttp},
 };
 use oxmcp_examples::{AnyError, DevelopmentIssuer};
 use serde_json::json;

@@ -14,9 +14,9 @@ use axum::{
     routing::get,
 };
 use oxmcp::{
-    Client, RequestContext, Server, Tool,
+    Client, Principal, RequestContext, Server, Tool,
     auth::server::TrustedIssuer,
-    http::{Endpoint, Login, MemoryTokenStore, Principal, ProtectedResource, StreamableHttp},
+    http::{Endpoint, Login, MemoryTokenStore, ProtectedResource, StreamableHttp},
 };
 use oxmcp_examples::{AnyError, DevelopmentIssuer, browse};
 use serde_json::json;

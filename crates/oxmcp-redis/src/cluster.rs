@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oxmcp::{Result, SharedKeys, http::Cluster};
+use oxmcp::{Result, http::Cluster, keys::SharedKeys};
 
 use crate::{scripts::millis, store::Redis};
 

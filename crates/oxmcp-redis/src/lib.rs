@@ -1,7 +1,7 @@
 //! Stores for MCP servers in Redis or Valkey, which several processes can share.
 //!
 //! ```no_run
-//! use oxmcp::{Server, StateKey, http::StreamableHttp, tasks::Tasks};
+//! use oxmcp::{Server, http::StreamableHttp, keys::StateKey, tasks::Tasks};
 //! use oxmcp_redis::Redis;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -10,7 +10,7 @@
 //! // The same key in all processes, from your secret store. Create one with `openssl rand -base64 32`.
 //! let store = Redis::connect("redis://localhost").await?.keys([StateKey::from_base64(key)?]);
 //! let server = Server::new("office", "1.0.0").extension(Tasks::in_memory().extension());
-//! StreamableHttp::from(server).cluster(store).serve("0.0.0.0:8080").await?.await;
+//! StreamableHttp::from(server).cluster(store).serve("0.0.0.0:8080").await?.ended().await;
 //! # Ok(())
 //! # }
 //! ```

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use oxmcp::{Result, StateKey};
+use oxmcp::{Result, keys::StateKey};
 
 use crate::{changes::Changes, connection::Connection, names::Names, values::Values};
 

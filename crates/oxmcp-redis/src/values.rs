@@ -8,7 +8,10 @@ use std::{
     },
 };
 
-use oxmcp::{Error, Result, SharedKeys, StoreKeys};
+use oxmcp::{
+    Error, Result,
+    keys::{SharedKeys, StoreKeys},
+};
 
 use crate::failure;
 

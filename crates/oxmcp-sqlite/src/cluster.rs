@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
 use oxmcp::{
-    Result, SharedKeys,
+    Result,
     http::Cluster,
+    keys::SharedKeys,
     store::{Bus, Delivery},
 };
 

@@ -2,7 +2,7 @@
 
 use std::{fs::OpenOptions, io, path::Path, time::Duration};
 
-use oxmcp::{Error, Result, StateKey};
+use oxmcp::{Error, Result, keys::StateKey};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use crate::failure::{self, Failure};

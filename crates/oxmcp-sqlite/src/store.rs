@@ -2,7 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use oxmcp::{Result, SharedKeys, StateKey, store::MemoryBus};
+use oxmcp::{
+    Result,
+    keys::{SharedKeys, StateKey},
+    store::MemoryBus,
+};
 
 use crate::{database::Database, schema};
 

@@ -69,7 +69,8 @@
 //! | [`CacheOptions`], [`CacheMode`] | the cache of a client |
 //! | [`ListingOmission`], [`ToleratedDeviation`] | the tolerated deviations of a server from the specification |
 //! | [`RequestContext`], [`Principal`] | the context of a request: progress, cancellation, the caller |
-//! | [`RequestContext::ask`], [`Question`], [`Reply`], [`StateKey`] | elicitation, sampling and roots during a request |
+//! | [`RequestContext::ask`], [`Question`], [`Reply`] | elicitation, sampling and roots during a request |
+//! | [`keys`] | the keys that encrypt what leaves the process: the state of such requests, logins, and stored data |
 //! | [`logging`] | log messages for the user of the client |
 //! | [`JsonSchema`], [`Schema`], [`SchemaOptions`] | schemas: inferred, customized, or written by hand |
 //! | [`transport`] | [`stdio()`], [`Command`], [`in_memory`], byte streams, and custom transports |
@@ -163,6 +164,19 @@ pub mod extension;
 pub mod guide;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
+#[cfg(any(feature = "server", feature = "auth"))]
+pub mod keys {
+    //! Keys that encrypt what leaves the process.
+    //!
+    //! [`StateKey`] is the secret that a program sets, on a server, a login or a store. The other types derive keys from it, for
+    //! authors of stores and clusters.
+
+    #[cfg(feature = "http-server")]
+    pub use crate::session::SharedKeys;
+    pub use crate::session::StateKey;
+    #[cfg(feature = "server")]
+    pub use crate::session::StoreKeys;
+}
 mod limits;
 mod logged;
 pub mod protocol {
@@ -234,19 +248,13 @@ pub use server::{
     ToolResponse, UserDecision, WeakServer, Wrapped, file_resources, logging, prompt, resource,
     tool,
 };
-#[cfg(feature = "http-server")]
-pub use session::SharedKeys;
-#[cfg(any(feature = "server", feature = "auth"))]
-pub use session::StateKey;
-#[cfg(feature = "server")]
-pub use session::StoreKeys;
 pub use session::{
     Progress, ProgressReport, RequestContext, StateScope, middleware, trace, with_state,
 };
 pub use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 pub use transport::Command;
-pub use transport::{Principal, in_memory, stdio};
+pub use transport::{in_memory, principal::Principal, stdio};
 
 pub mod traits {
     //! Traits that bound the arguments of the SDK's functions. Programs rarely name them.

@@ -172,7 +172,7 @@ limits! {
         /// evicted. As many evicted sessions may still be ending. Default: 10 000, at some 15 KiB each with its connection.
         /// Each node counts its own sessions; the session store limits the number on all nodes.
         pub max_sessions: usize = 10_000;
-        /// The maximum number of these sessions per principal (`http::Principal`), if it is known. Further ones are rejected
+        /// The maximum number of these sessions per principal (`Principal`), if it is known. Further ones are rejected
         /// with 429. With a session store, the limit applies to all nodes together. Default: 1000, so that one principal cannot
         /// take all of them. When a limit is reached, for a principal or in total, a new session evicts the oldest one whose
         /// client has sent nothing since `initialize`.

@@ -3,11 +3,7 @@
 
 use std::{env, process::ExitCode, sync::Arc};
 
-use oxmcp::{
-    Error, Limits, RequestContext, Result, Server, StateKey, Tool, ToolError,
-    http::StreamableHttp,
-    store::{MemoryBus, MemoryEventStore, MemorySessionStore},
-};
+use oxmcp::{Error, Limits, RequestContext, Result, Server, Tool, ToolError, http::StreamableHttp, keys::StateKey, store::{MemoryBus, MemoryEventStore, MemorySessionStore}};
 use oxmcp_redis::Redis;
 
 /// The maximum number of sessions: as many as a process has file descriptors for.
@@ -68,7 +64,7 @@ async fn endpoint(is_shared: bool) -> Result<StreamableHttp> {
 }
 
 async fn serve(address: &str, is_shared: bool) -> Result<()> {
-    endpoint(is_shared).await?.serve(address).await?.await;
+    endpoint(is_shared).await?.serve(address).await?.ended().await;
     Ok(())
 }
 

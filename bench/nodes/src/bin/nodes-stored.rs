@@ -14,11 +14,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use oxmcp::{
-    Limits, Revision, Server, StateKey, Tool,
-    http::{Principal, StreamableHttp},
-    store::{Creation, EventStore, SessionRecord, SessionStore, Setting, StreamWrite},
-};
+use oxmcp::{Limits, Principal, Revision, Server, Tool, http::StreamableHttp, keys::StateKey, store::{Creation, EventStore, SessionRecord, SessionStore, Setting, StreamWrite}};
 use oxmcp_redis::Redis;
 use tower_service::Service;
 

@@ -15,7 +15,7 @@ mod tools;
 
 use std::{env, error::Error, process::ExitCode};
 
-use oxmcp::{Server, StateKey, http::StreamableHttp};
+use oxmcp::{Server, http::StreamableHttp, keys::StateKey};
 use oxmcp_redis::Redis;
 
 const USAGE: &str = "usage: conformance-server --port PORT [--redis URL]";

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{StateKey, tasks::TaskRecord};
+use oxmcp::{keys::StateKey, tasks::TaskRecord};
 use oxmcp_redis::Redis;
 use redis::{FromRedisValue, RedisResult};
 use xtask::packages;

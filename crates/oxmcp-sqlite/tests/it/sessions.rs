@@ -3,8 +3,9 @@
 use std::{fs, time::Duration};
 
 use oxmcp::{
-    Revision, SharedKeys,
+    Revision,
     http::Cluster,
+    keys::SharedKeys,
     protocol::LoggingLevel,
     store::{Creation, SessionRecord, SessionStore, Setting},
     testing,
@@ -59,7 +60,7 @@ async fn session_and_keys_survive_a_restart() {
     let place_of_it: [&[u8]; 1] = [b"a"];
     let seal = |keys: SharedKeys| keys.store().seal(&place_of_it, b"state").unwrap();
     let sealed = seal(store.shared_keys());
-    let own = oxmcp::StateKey::new([7; 32]);
+    let own = oxmcp::keys::StateKey::new([7; 32]);
     let other = seal(store.clone().keys([own]).shared_keys());
     drop(store);
     let store = Sqlite::open(place.file()).await.unwrap();

@@ -39,18 +39,19 @@ pub use client::{
     RefusedRequest, RequestToAuthorize, StoredLogin, TokenStore, TokenStoreLock,
 };
 #[cfg(feature = "http-client")]
-pub use client::{
-    DefaultClient, Endpoint, EndpointReader, EndpointWriter, HttpBody, HttpClient, Reconnect,
-};
+pub use client::{DefaultClient, Endpoint, HttpBody, HttpClient, Reconnect};
+#[cfg(feature = "http-client")]
+#[doc(hidden)]
+pub use client::{EndpointReader, EndpointWriter};
 #[cfg(feature = "http-server")]
 pub use cluster::Cluster;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub use protection::{ProtectedResource, ProtectedResourceMetadataService};
 #[cfg(feature = "http-server")]
 pub use server::{
-    HealthCheck, LegacySse, ResponseBody, ServerHandle, SseInbox, SseReader, SseTransport,
-    SseWriter, StreamableHttp, StreamableSession,
+    HealthCheck, LegacySse, ResponseBody, ServerHandle, SseInbox, SseTransport, StreamableHttp,
+    StreamableSession,
 };
-
 #[cfg(feature = "http-server")]
-pub use crate::transport::principal::Principal;
+#[doc(hidden)]
+pub use server::{SseReader, SseWriter};

@@ -33,7 +33,7 @@ pub(crate) const HEADER: usize = 1 + size_of::<KeyId>() + NONCE;
 /// several processes serve the same clients, or if the data should survive a restart, give all processes the same keys.
 ///
 /// ```
-/// use oxmcp::StateKey;
+/// use oxmcp::keys::StateKey;
 ///
 /// // From where secrets are kept, and never from a password. `openssl rand -base64 32` makes one.
 /// let key = StateKey::from_base64("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=")?;
@@ -74,7 +74,7 @@ impl StateKey {
     /// -base64 32` or `head -c 32 /dev/urandom | base64`. The URL-safe alphabet and a missing `=` at the end are accepted, too.
     ///
     /// ```
-    /// use oxmcp::{Server, StateKey};
+    /// use oxmcp::{Server, keys::StateKey};
     ///
     /// # fn main() -> oxmcp::Result<()> {
     /// # let text = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";
@@ -302,7 +302,7 @@ fn open_bytes(sealed: &[u8], bound: Bound<'_>, keys: &KeyRing) -> Result<Vec<u8>
 /// that a key can be replaced while its data still exists. They are derived from keys that may have other uses.
 ///
 /// ```
-/// use oxmcp::{StateKey, StoreKeys};
+/// use oxmcp::keys::{StateKey, StoreKeys};
 ///
 /// let keys = StoreKeys::new([StateKey::random()?]);
 /// let sealed = keys.seal(&[b"task", b"17"], b"{}")?;

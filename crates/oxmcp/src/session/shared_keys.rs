@@ -13,7 +13,7 @@ use super::sealing::{KeyRing, StateKey, StoreKeys};
 /// Clones change together: [`replace`](Self::replace) takes effect everywhere at once, without a restart.
 ///
 /// ```
-/// use oxmcp::{SharedKeys, StateKey};
+/// use oxmcp::keys::{SharedKeys, StateKey};
 ///
 /// let keys = SharedKeys::new([StateKey::random()?]);
 /// let place: [&[u8]; 2] = [b"task", b"17"];

@@ -33,14 +33,24 @@ pub(crate) mod traits;
 
 pub use boxed::{BoxReadHalf, BoxTransport, BoxWriteHalf, boxed};
 #[cfg(feature = "client")]
-pub use command::{Command, CommandReader, CommandWriter, Stderr};
-pub use io::{Io, LineReader, LineWriter, io, stream};
-pub use logging::{Logging, LoggingReader, LoggingWriter};
+pub use command::{Command, Stderr};
+pub use io::{Io, io, stream};
+pub use logging::Logging;
 pub use memory::{InMemory, in_memory};
 pub use mirror::Mirror;
-pub use principal::Principal;
-pub use stdio::{Stdio, StdioReader, StdioWriter, stdio};
+pub use stdio::{Stdio, stdio};
 pub use traits::{
     CurrentLogin, Frame, Messages, MessagesIter, ReadHalf, Startup, Transport, UserWait, UserWaits,
     WriteHalf,
 };
+
+// The halves of the transports above, for types that name them.
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub use command::{CommandReader, CommandWriter};
+#[doc(hidden)]
+pub use io::{LineReader, LineWriter};
+#[doc(hidden)]
+pub use logging::{LoggingReader, LoggingWriter};
+#[doc(hidden)]
+pub use stdio::{StdioReader, StdioWriter};

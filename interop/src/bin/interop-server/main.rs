@@ -11,8 +11,9 @@ mod tasks;
 use std::{env, io, sync::Arc, thread, time::Duration};
 
 use oxmcp::{
-    JsonSchema, Limits, RequestContext, Server, StateKey, Tool, ToolError,
+    JsonSchema, Limits, RequestContext, Server, Tool, ToolError,
     http::{LegacySse, ServerHandle, StreamableHttp},
+    keys::StateKey,
     stdio,
 };
 use oxmcp_redis::Redis;

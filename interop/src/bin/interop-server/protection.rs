@@ -4,13 +4,13 @@
 use std::env;
 
 use oxmcp::{
-    Error, RequestContext, Tool,
+    Error, Principal, RequestContext, Tool,
     auth::{
         Secret,
         dpop::{NonceKeys, ProofVerifier},
         server::{Introspection, TrustedIssuer},
     },
-    http::{Principal, ProtectedResource},
+    http::ProtectedResource,
 };
 
 /// The protected resource, which accepts tokens no longer than until their expiry.

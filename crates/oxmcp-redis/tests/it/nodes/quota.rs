@@ -2,11 +2,7 @@
 
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use oxmcp::{
-    Limits, Server,
-    http::{Principal, StreamableHttp},
-    tasks::Tasks,
-};
+use oxmcp::{Limits, Principal, Server, http::StreamableHttp, tasks::Tasks};
 use serde_json::{Value, json};
 use tower_service::Service;
 

@@ -6,13 +6,14 @@ use std::{
 };
 
 use oxmcp::{
-    Revision, Server, StateKey,
+    Revision, Server,
     auth::{
         UnixTime,
         dpop::{NonceKeys, ProofVerifier},
         server::TrustedIssuer,
     },
     http::{Cluster, ProtectedResource, ServerHandle, StreamableHttp},
+    keys::StateKey,
 };
 use oxmcp_redis::Redis;
 use tracing::{

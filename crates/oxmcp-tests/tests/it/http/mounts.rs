@@ -9,7 +9,10 @@ use http_body::Body;
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use oxmcp::http::{LegacySse, Principal, ResponseBody, ServerHandle, StreamableHttp};
+use oxmcp::{
+    Principal,
+    http::{LegacySse, ResponseBody, ServerHandle, StreamableHttp},
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Mutex,

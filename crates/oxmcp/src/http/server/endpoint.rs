@@ -476,7 +476,7 @@ impl StreamableHttp {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> oxmcp::Result<()> {
     /// let server = Server::new("calculator", "1.0.0");
-    /// StreamableHttp::from(server).serve("127.0.0.1:8080").await?.await;
+    /// StreamableHttp::from(server).serve("127.0.0.1:8080").await?.ended().await;
     /// # Ok(())
     /// # }
     /// ```

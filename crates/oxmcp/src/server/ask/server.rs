@@ -31,7 +31,7 @@ impl Server {
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     ///
     /// ```
-    /// use oxmcp::{Server, StateKey};
+    /// use oxmcp::{Server, keys::StateKey};
     ///
     /// # fn secret(_name: &str) -> [u8; 32] { [1; 32] }
     /// let server = Server::new("files", "1.0.0")

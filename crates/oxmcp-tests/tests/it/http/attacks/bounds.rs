@@ -15,10 +15,7 @@ use futures_util::stream;
 use http::StatusCode;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use oxmcp::{
-    Limits, RequestContext, Server, Tool,
-    http::{Principal, StreamableHttp},
-};
+use oxmcp::{Limits, Principal, RequestContext, Server, Tool, http::StreamableHttp};
 use serde_json::{Value, json};
 use tokio::{sync::Notify, time::timeout};
 

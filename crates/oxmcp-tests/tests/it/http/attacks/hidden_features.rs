@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 use oxmcp::{
-    RequestContext, Resource, Server, Tool,
-    http::{Principal, StreamableHttp},
+    Principal, RequestContext, Resource, Server, Tool,
+    http::StreamableHttp,
     middleware::{self, Next, Request},
 };
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use oxmcp::{
-    Error, Server, Tool,
-    http::{Principal, ResponseBody, StreamableHttp},
+    Error, Principal, Server, Tool,
+    http::{ResponseBody, StreamableHttp},
     middleware::{Next, Request, from_fn},
     protocol::Meta,
     tasks::{ID, TaskPolicy, TaskTool, Tasks},

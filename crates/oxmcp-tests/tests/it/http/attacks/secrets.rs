@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use oxmcp::{
-    Client, JsonSchema, RequestContext, Server, Tool, ToolError,
-    http::{Endpoint, Principal, StreamableHttp},
+    Client, JsonSchema, Principal, RequestContext, Server, Tool, ToolError,
+    http::{Endpoint, StreamableHttp},
     protocol::CacheHint,
 };
 use serde_json::{Value, json};

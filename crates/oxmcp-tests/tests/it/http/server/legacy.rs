@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use oxmcp::{
-    Error, Limits, RequestContext, Resource, Result, Server, Tool,
-    http::{Principal, StreamableHttp},
+    Error, Limits, Principal, RequestContext, Resource, Result, Server, Tool,
+    http::StreamableHttp,
     middleware::{self, Next, Request},
     protocol::LoggingLevel,
 };

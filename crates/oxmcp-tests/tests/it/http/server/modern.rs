@@ -7,8 +7,8 @@ use http::{StatusCode, Version};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use oxmcp::{
-    ErrorCode, Limits, RequestContext, Resource, Server, ServerSession, Tool, ToolError,
-    http::{Principal, StreamableHttp},
+    ErrorCode, Limits, Principal, RequestContext, Resource, Server, ServerSession, Tool, ToolError,
+    http::StreamableHttp,
 };
 use serde_json::json;
 use tokio::{

@@ -4,8 +4,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use http::request::Builder;
 use oxmcp::{
-    JsonSchema, RequestContext, Server, Tool,
-    http::{Principal, StreamableHttp},
+    JsonSchema, Principal, RequestContext, Server, Tool,
+    http::StreamableHttp,
     protocol::Meta,
     store::MemoryBus,
     tasks::{ID, MemoryTaskStore, TaskPolicy, TaskTool, Tasks},

@@ -10,8 +10,8 @@ use std::{
 
 use futures_util::future::join_all;
 use oxmcp::{
-    RequestContext, Tool,
-    http::{Principal, SseInbox, SseTransport},
+    Principal, RequestContext, Tool,
+    http::{SseInbox, SseTransport},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

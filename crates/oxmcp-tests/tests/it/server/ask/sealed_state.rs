@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oxmcp::{Limits, RequestContext, Revision, Server, StateKey, Tool, ToolError};
+use oxmcp::{Limits, RequestContext, Revision, Server, Tool, ToolError, keys::StateKey};
 use serde_json::{Value, json};
 
 use crate::server::ask::{Confirm, User, accept, deleting};

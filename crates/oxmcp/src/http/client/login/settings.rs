@@ -414,7 +414,7 @@ impl Login {
     /// the login and its clones have their own key; processes that finish each other's logins need the same keys.
     ///
     /// ```
-    /// use oxmcp::{StateKey, http::Login};
+    /// use oxmcp::{http::Login, keys::StateKey};
     ///
     /// # fn main() -> oxmcp::Result<()> {
     /// # let text = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=";

@@ -17,8 +17,9 @@ pub(crate) const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
 /// A handle to an address that is being served. Serving ends when the handle is closed or dropped.
 ///
-/// Await it to serve until the process ends or another task calls [`close`](Self::close).
-#[must_use = "serving ends when the handle is dropped: await it"]
+/// Call [`ended`](Self::ended), or await the handle itself, to serve until the process ends or another task calls
+/// [`close`](Self::close).
+#[must_use = "serving ends when the handle is dropped: await `.ended()`"]
 pub struct ServerHandle {
     address: SocketAddr,
     closing: CancellationToken,
@@ -74,7 +75,15 @@ impl ServerHandle {
         self.wait().await;
     }
 
-    /// Waits until serving has ended, for any reason.
+    /// Waits until serving has ended, for any reason. To close the handle meanwhile, use [`wait`](Self::wait).
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, serving ends, as when the handle is dropped.
+    pub async fn ended(self) {
+        self.wait().await;
+    }
+
+    /// Like [`ended`](Self::ended), without consuming the handle, so that another task can close it.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -88,7 +97,7 @@ impl IntoFuture for ServerHandle {
     type IntoFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.wait().await })
+        Box::pin(self.ended())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests of logins in two steps, begin and finish, as in web back ends, and of listing logins and logging out.
 
 use oxmcp::{
-    StateKey,
     http::{Login, MemoryTokenStore, TokenStore},
+    keys::StateKey,
 };
 
 use super::*;

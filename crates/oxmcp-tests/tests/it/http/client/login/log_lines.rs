@@ -1,8 +1,9 @@
 //! Tests that logins put no secret into log lines and errors.
 
 use oxmcp::{
-    StateKey, auth,
+    auth,
     http::{Login, MemoryTokenStore},
+    keys::StateKey,
 };
 
 use super::*;

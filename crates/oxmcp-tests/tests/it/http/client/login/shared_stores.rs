@@ -8,9 +8,9 @@ use std::sync::{
 use ::http::{Request, Response};
 use bytes::Bytes;
 use oxmcp::{
-    StateKey,
     auth::{Secret, client::CredentialKey},
     http::{HttpBody, Login, MemoryTokenStore, TokenStore, TokenStoreLock},
+    keys::StateKey,
 };
 
 use super::*;

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
 use oxmcp::{
-    Limits, Result,
-    http::{Principal, StreamableHttp},
+    Limits, Principal, Result,
+    http::StreamableHttp,
     store::{
         Creation, MemoryBus, MemorySessionStore, SessionRecord, SessionStore, Setting,
         StoredSession,

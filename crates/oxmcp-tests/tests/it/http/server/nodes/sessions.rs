@@ -14,8 +14,9 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use http::StatusCode;
 use oxmcp::{
-    Error, RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
-    http::{Principal, StreamableHttp},
+    Error, Principal, RequestContext, Resource, Result, Revision, Server, ServerSession, Tool,
+    ToolError,
+    http::StreamableHttp,
     store::{
         Bus, Creation, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore,
         Setting, StoredSession,

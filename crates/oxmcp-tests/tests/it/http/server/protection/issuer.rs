@@ -13,13 +13,13 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode, request::Builder};
 use http_body_util::BodyExt;
 use oxmcp::{
-    Error, Prompt, RequestContext, Resource, ResourceTemplate, Result, Server, Tool,
+    Error, Principal, Prompt, RequestContext, Resource, ResourceTemplate, Result, Server, Tool,
     auth::{
         Challenge, UnixTime,
         jose::{Algorithm, SigningKey},
         server::TrustedIssuer,
     },
-    http::{HttpBody, HttpClient, Principal, ProtectedResource, StreamableHttp},
+    http::{HttpBody, HttpClient, ProtectedResource, StreamableHttp},
 };
 use serde_json::{Value, json};
 

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use oxmcp::{
-    Revision,
+    Principal, Revision,
     auth::{
         AuthError, ScopeSet, Secret,
         dpop::{Proof, ProofKey, ProofVerifier},
         server::{Introspection, TrustedIssuer, VerifiedToken},
     },
-    http::{LegacySse, Principal, ProtectedResource, StreamableHttp},
+    http::{LegacySse, ProtectedResource, StreamableHttp},
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
