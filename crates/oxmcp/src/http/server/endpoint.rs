@@ -21,7 +21,7 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result},
     http::{
-        cluster::{AnyCluster, Cluster, NAME, SharedSetting},
+        cluster::{AnyCluster, Cluster},
         server::{
             response::{self, Refused},
             serve::{
@@ -29,8 +29,9 @@ use crate::{
                 serve,
             },
             sessions::{Session, Sessions, Undelivered, is_id, new_id},
-            sse_2024::{Choose, LegacySse, SseSessions},
-            validation::{self, Accepted, Policy},
+            settings::Settings,
+            sse_2024::{LegacySse, SseSessions},
+            validation::{self, Accepted},
         },
     },
     limits::Limits,
@@ -41,16 +42,13 @@ use crate::{
         task::{Latch, after, spawn},
     },
     store::{
-        AnyBus, AnyEventStore, AnySessionStore, Bus, EventStore, MemoryEventStore, SessionStore,
-        any_bus, any_event_store, any_session_store,
+        AnyBus, Bus, EventStore, MemoryEventStore, SessionStore, any_bus, any_event_store,
+        any_session_store,
     },
     tasks::Tasks,
 };
 #[cfg(feature = "auth")]
-use crate::{
-    http::protection::{ProtectedResource, Protection, TokenAuthentication},
-    transport::principal::Principal,
-};
+use crate::{http::protection::ProtectedResource, transport::principal::Principal};
 
 /// A Streamable HTTP endpoint: serves clients of every revision under one URL, with sessions and without.
 ///
@@ -90,37 +88,6 @@ pub struct StreamableHttp {
     pub(crate) state: Arc<State>,
 }
 
-/// The settings, which do not change after the first request.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) choose: Choose,
-    /// The server that is always chosen, if it is known.
-    pub(crate) server: Option<Server>,
-    pub(crate) policy: Policy,
-    pub(crate) limits: Limits,
-    pub(crate) events: Option<Arc<dyn AnyEventStore>>,
-    pub(crate) sessions: Option<Arc<dyn AnySessionStore>>,
-    pub(crate) bus: Option<Arc<dyn AnyBus>>,
-    /// The cluster that the endpoint belongs to.
-    pub(crate) cluster: Option<Arc<AnyCluster>>,
-    /// The function that makes session IDs; `None` if they are random.
-    pub(crate) session_ids: Option<SessionIds>,
-    /// Whether each response is one JSON message, without streams.
-    pub(crate) json_only: bool,
-    /// Whether legacy requests are served without sessions, each by itself.
-    pub(crate) stateless: bool,
-    /// The paths of the health checks.
-    pub(crate) liveness_path: Option<String>,
-    pub(crate) readiness_path: Option<String>,
-    /// Whether the endpoint is not ready while a store fails.
-    strict_readiness: bool,
-    /// The token authentication that the endpoint requires.
-    #[cfg(feature = "auth")]
-    pub(crate) protection: Option<Protection>,
-}
-
-type SessionIds = Arc<dyn Fn(&Parts) -> String + Send + Sync>;
-
 /// The state that all clones share.
 pub(crate) struct State {
     /// The budget for bytes buffered for clients.
@@ -156,22 +123,8 @@ impl StreamableHttp {
     ) -> Self {
         Self {
             settings: Arc::new(Settings {
-                choose: Arc::new(move |parts| choose(parts).into()),
-                server: None,
-                policy: Policy::default(),
-                limits: Limits::default(),
                 events: Some(any_event_store(MemoryEventStore::new())),
-                sessions: None,
-                bus: None,
-                cluster: None,
-                session_ids: None,
-                json_only: false,
-                stateless: false,
-                liveness_path: None,
-                readiness_path: None,
-                strict_readiness: false,
-                #[cfg(feature = "auth")]
-                protection: None,
+                ..Settings::new(choose)
             }),
             state: State::new(Budget::new(Limits::default().http.max_bytes)),
         }
@@ -334,9 +287,7 @@ impl StreamableHttp {
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
-        let settings = self.set();
-        Protection::Resource(resource).set(&mut settings.protection);
-        settings.share_nonces();
+        self.set().protect(resource);
         self
     }
 
@@ -369,8 +320,7 @@ impl StreamableHttp {
         F: Fn(Secret) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Principal, Refusal>> + Send + 'static,
     {
-        let tokens = Protection::Tokens(TokenAuthentication::new(authenticate));
-        tokens.set(&mut self.set().protection);
+        self.set().authenticate(authenticate);
         self
     }
 
@@ -488,29 +438,13 @@ impl StreamableHttp {
     /// # Cancel safety
     /// Cancel safe.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<ServerHandle> {
-        self.settings.policy.check()?;
-        #[cfg(feature = "auth")]
-        self.settings
-            .protection
-            .as_ref()
-            .map_or(Ok(()), Protection::check)?;
-        self.settings
-            .server
-            .as_ref()
-            .map_or(Ok(()), Server::check_built)?;
+        self.settings.check()?;
         if let Some(cluster) = &self.settings.cluster {
             cluster.check()?;
             cluster.compare(self.settings.facts(None)).await?;
         }
         let listener = listen(address).await?;
-        if let Some(server) = &self.settings.server {
-            #[cfg(feature = "auth")]
-            Protection::warn_of_scopes(self.settings.protection.as_ref(), &server.features());
-            if let Some(cluster) = &self.settings.cluster {
-                cluster.join(server);
-            }
-            server.begin_serving();
-        }
+        self.settings.begin_serving();
         let endpoint = self.clone();
         let close = |served| async move { endpoint.close_once(served).await };
         serve(listener, self.clone(), &self.settings.limits, close)
@@ -598,16 +532,7 @@ impl StreamableHttp {
 
     /// The part of the endpoint for clients that support only the 2024-11-05 transport.
     pub(crate) fn sse(&self) -> LegacySse {
-        let Settings {
-            choose,
-            policy,
-            limits,
-            ..
-        } = &*self.settings;
-        let sse = LegacySse::within(choose, policy, limits, &self.state.sse, &self.state.budget);
-        #[cfg(feature = "auth")]
-        let sse = sse.protected_by(self.settings.protection.clone());
-        sse
+        LegacySse::within(&self.settings, &self.state.sse, &self.state.budget)
     }
 
     /// Whether requests need a token.
@@ -676,34 +601,6 @@ impl StreamableHttp {
             }
         }
         Ok(server)
-    }
-}
-
-impl Settings {
-    /// Makes DPoP nonces with the cluster's keys, if the endpoint is protected and in a cluster.
-    #[cfg(feature = "auth")]
-    fn share_nonces(&self) {
-        let resource = self.protection.as_ref().and_then(Protection::resource);
-        if let (Some(resource), Some(cluster)) = (resource, &self.cluster) {
-            resource.share_nonces(cluster.keys());
-        }
-    }
-
-    /// The settings that all nodes should have in common. `chosen` is the chosen server if the endpoint has several.
-    fn facts(&self, chosen: Option<&Server>) -> Vec<SharedSetting> {
-        let mut facts = Vec::new();
-        if let Some(server) = self.server.as_ref().or(chosen) {
-            facts.push((NAME, server.features().info.name.clone()));
-        }
-        #[cfg(feature = "auth")]
-        if let Some(resource) = self.protection.as_ref().and_then(Protection::resource) {
-            let audiences: Vec<_> = resource.audiences().collect();
-            facts.push((
-                "URL and audiences (a hash)",
-                crate::store::hashed(&audiences.join("\n")),
-            ));
-        }
-        facts
     }
 }
 

@@ -13,7 +13,6 @@
 //!   `EventStream::send_to_reader` for streams of sessions.
 
 mod caller;
-mod cors;
 mod endpoint;
 mod event_encoding;
 mod response;
@@ -21,6 +20,7 @@ mod response_finisher;
 mod routing;
 mod serve;
 mod sessions;
+mod settings;
 mod sse_2024;
 mod stateless;
 mod streamable_session;

@@ -7,9 +7,8 @@ use http::{HeaderValue, Response, Version, header, request::Parts};
 
 use crate::{
     http::server::{
-        cors::Cors,
         response::{Refused, ResponseBody},
-        validation::Policy,
+        validation::{Cors, Policy},
     },
     limits::Limits,
     session::driver::budget::Budget,

@@ -18,9 +18,10 @@ use super::{
 };
 use crate::{
     http::server::{
-        endpoint::{Settings, StreamableHttp},
+        endpoint::StreamableHttp,
         event_encoding::{COMMENT, EventWriter, KEEP_ALIVE, encode},
         response::{COME_BACK_LATER, ResponseBody},
+        settings::Settings,
     },
     session::{
         connection::Connection,

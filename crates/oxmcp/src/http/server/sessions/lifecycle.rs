@@ -21,8 +21,9 @@ use super::{
 use crate::{
     error::Error,
     http::server::{
-        endpoint::{Settings, State, StreamableHttp},
+        endpoint::{State, StreamableHttp},
         response::{self, Refused},
+        settings::Settings,
     },
     server::{Server, ServerRole, ServerSession},
     session::{

@@ -6,6 +6,6 @@ mod sessions;
 mod transport;
 
 pub use service::LegacySse;
-pub(crate) use service::{Choose, names_session};
+pub(crate) use service::names_session;
 pub(crate) use sessions::Sessions as SseSessions;
 pub use transport::{SseInbox, SseReader, SseTransport, SseWriter};

@@ -26,7 +26,7 @@ use super::{
     transport::{SseInbox, SseTransport},
 };
 #[cfg(feature = "auth")]
-use crate::http::protection::{ProtectedResource, Protection, StreamDeadline, TokenAuthentication};
+use crate::http::protection::{ProtectedResource, StreamDeadline};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
@@ -36,7 +36,8 @@ use crate::{
         response_finisher::ResponseFinisher,
         serve::{CLOSE_GRACE, ServerHandle, listen, serve},
         sessions::new_id,
-        validation::{self, Policy},
+        settings::Settings,
+        validation,
     },
     limits::Limits,
     server::{Server, ServerSession},
@@ -80,24 +81,10 @@ const SESSION_ID: &str = "sessionId";
 #[derive(Clone)]
 pub struct LegacySse {
     settings: Arc<Settings>,
+    /// The URI to which clients post messages. Empty if it is that of the stream.
+    messages: Arc<str>,
     sessions: Arc<Sessions>,
     budget: Arc<Budget>,
-}
-
-pub(crate) type Choose = Arc<dyn Fn(&Parts) -> Option<Server> + Send + Sync>;
-
-/// The settings, which do not change after the first request.
-#[derive(Clone)]
-struct Settings {
-    choose: Choose,
-    /// The server that is always chosen, if it is known.
-    server: Option<Server>,
-    policy: Policy,
-    limits: Limits,
-    messages: String,
-    /// The token authentication that the service requires.
-    #[cfg(feature = "auth")]
-    protection: Option<Protection>,
 }
 
 impl LegacySse {
@@ -108,15 +95,8 @@ impl LegacySse {
         choose: impl Fn(&Parts) -> S + Send + Sync + 'static,
     ) -> Self {
         Self {
-            settings: Arc::new(Settings {
-                choose: Arc::new(move |parts| choose(parts).into()),
-                server: None,
-                policy: Policy::default(),
-                limits: Limits::default(),
-                messages: String::new(),
-                #[cfg(feature = "auth")]
-                protection: None,
-            }),
+            settings: Arc::new(Settings::new(choose)),
+            messages: Arc::default(),
             sessions: Arc::default(),
             budget: Budget::new(Limits::default().http.max_bytes),
         }
@@ -124,22 +104,13 @@ impl LegacySse {
 
     /// Creates the service as part of an endpoint that also has other transports.
     pub(crate) fn within(
-        choose: &Choose,
-        policy: &Policy,
-        limits: &Limits,
+        settings: &Arc<Settings>,
         sessions: &Arc<Sessions>,
         budget: &Arc<Budget>,
     ) -> Self {
         Self {
-            settings: Arc::new(Settings {
-                choose: Arc::clone(choose),
-                server: None,
-                policy: policy.clone(),
-                limits: limits.clone(),
-                messages: String::new(),
-                #[cfg(feature = "auth")]
-                protection: None,
-            }),
+            settings: Arc::clone(settings),
+            messages: Arc::default(),
             sessions: Arc::clone(sessions),
             budget: Arc::clone(budget),
         }
@@ -164,7 +135,7 @@ impl LegacySse {
     /// Sets the URI to which clients post messages, as a path or a URL as clients see it. The default is the URI of the stream.
     #[must_use]
     pub fn messages(mut self, uri: impl Into<String>) -> Self {
-        self.set().messages = uri.into();
+        self.messages = uri.into().into();
         self
     }
 
@@ -184,7 +155,7 @@ impl LegacySse {
     #[cfg(feature = "auth")]
     #[must_use]
     pub fn protect(mut self, resource: ProtectedResource) -> Self {
-        Protection::Resource(resource).set(&mut self.set().protection);
+        self.set().protect(resource);
         self
     }
 
@@ -196,15 +167,7 @@ impl LegacySse {
         F: Fn(Secret) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Principal, Refusal>> + Send + 'static,
     {
-        let tokens = Protection::Tokens(TokenAuthentication::new(authenticate));
-        tokens.set(&mut self.set().protection);
-        self
-    }
-
-    /// Sets the protection of the endpoint that the service is part of.
-    #[cfg(feature = "auth")]
-    pub(crate) fn protected_by(mut self, protection: Option<Protection>) -> Self {
-        self.set().protection = protection;
+        self.set().authenticate(authenticate);
         self
     }
 
@@ -219,7 +182,7 @@ impl LegacySse {
         };
         protection.check()?;
         let resource = protection.resource();
-        resource.map_or(Ok(()), |it| it.check_messages(&self.settings.messages))
+        resource.map_or(Ok(()), |it| it.check_messages(&self.messages))
     }
 
     fn set(&mut self) -> &mut Settings {
@@ -246,19 +209,11 @@ impl LegacySse {
     /// # Cancel safety
     /// If the future is dropped, nothing is left behind.
     pub async fn serve(&self, address: impl ToSocketAddrs) -> Result<ServerHandle> {
-        self.settings.policy.check()?;
+        self.settings.check()?;
         #[cfg(feature = "auth")]
         self.check_protection()?;
-        self.settings
-            .server
-            .as_ref()
-            .map_or(Ok(()), Server::check_built)?;
         let listener = listen(address).await?;
-        if let Some(server) = &self.settings.server {
-            #[cfg(feature = "auth")]
-            Protection::warn_of_scopes(self.settings.protection.as_ref(), &server.features());
-            server.begin_serving();
-        }
+        self.settings.begin_serving();
         let service = self.clone();
         let on_close = |served| async move { service.close_once(&served).await };
         serve(listener, self.clone(), &self.settings.limits, on_close)
@@ -438,7 +393,7 @@ impl LegacySse {
         #[cfg(feature = "auth")]
         let deadline = self.stream_deadline(&parts);
         let id = new_id().map_err(|error| failed(&error))?;
-        let endpoint = endpoint(&self.settings.messages, &id);
+        let endpoint = endpoint(&self.messages, &id);
         let (transport, inbox, response) = SseTransport::open_in(&endpoint, Some(&self.budget));
         // Handlers get the head of the request that opened the session. Messages come in other requests, all on this connection.
         let caller = Caller {

@@ -5,7 +5,7 @@
 //! # Where it is decided
 //!
 //! - `run.rs` has the order of the checks, `check.rs` the status and code of each, and `access.rs` `Host` and `Origin`, which
-//!   come before all others and before the body is read: 403. What browsers are allowed: `http/server/cors.rs`. Of these, the
+//!   come before all others and before the body is read: 403. What browsers are allowed: `cors.rs`. Of these, the
 //!   transport of 2024-11-05 makes `check_access` only.
 //! - Headers that repeat a message: clients send them in `transport/mirror.rs`, and once more in
 //!   `CallRequest::wants_other_headers` (`client/requests/call_request.rs`); servers check them in `mirrored_headers.rs`, for
@@ -16,6 +16,7 @@
 mod access;
 mod body;
 mod check;
+mod cors;
 mod head;
 mod message;
 mod mirrored_headers;
@@ -30,11 +31,14 @@ pub(crate) use access::Policy;
 pub(crate) use body::{discard_body, read_body};
 #[cfg(test)]
 pub(crate) use check::Check;
+pub(crate) use cors::Cors;
 pub(crate) use head::{Accepted, asks_for_events, is_json, single};
 pub(crate) use message::Message;
 pub(crate) use refusal::Refusal;
+#[cfg(test)]
+pub(crate) use run::check_access;
 pub(crate) use run::{
-    check_accept, check_access, check_batch, check_head, check_message, check_session, check_target,
+    check_accept, check_batch, check_head, check_message, check_session, check_target,
 };
 #[cfg(feature = "auth")]
 pub(crate) use token::{ScopeCheck, admit};

@@ -4,10 +4,8 @@
 
 use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
 
-use crate::http::server::{
-    response::{self, ResponseBody},
-    validation::{self, Policy},
-};
+use super::{access::Policy, run::check_access};
+use crate::http::server::response::{self, ResponseBody};
 
 /// The methods of an endpoint.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
@@ -30,7 +28,7 @@ impl Cors {
     pub(crate) fn of(policy: &Policy, parts: &Parts) -> Option<Self> {
         let origin = parts.headers.get(header::ORIGIN)?;
         let is_listed = policy.lists_origin(origin.to_str().ok()?);
-        let is_allowed = is_listed && validation::check_access(policy, parts).is_ok();
+        let is_allowed = is_listed && check_access(policy, parts).is_ok();
         is_allowed.then(|| Self(origin.clone()))
     }
 
