@@ -3,7 +3,12 @@
 
 use std::{env, process::ExitCode, sync::Arc};
 
-use oxmcp::{Error, Limits, RequestContext, Result, Server, Tool, ToolError, http::StreamableHttp, keys::StateKey, store::{MemoryBus, MemoryEventStore, MemorySessionStore}};
+use oxmcp::{
+    Error, Limits, RequestContext, Result, Server, Tool, ToolError,
+    http::StreamableHttp,
+    keys::StateKey,
+    store::{MemoryBus, MemoryEventStore, MemorySessionStore},
+};
 use oxmcp_redis::Redis;
 
 /// The maximum number of sessions: as many as a process has file descriptors for.
@@ -64,7 +69,12 @@ async fn endpoint(is_shared: bool) -> Result<StreamableHttp> {
 }
 
 async fn serve(address: &str, is_shared: bool) -> Result<()> {
-    endpoint(is_shared).await?.serve(address).await?.ended().await;
+    endpoint(is_shared)
+        .await?
+        .serve(address)
+        .await?
+        .ended()
+        .await;
     Ok(())
 }
 

@@ -14,7 +14,12 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use oxmcp::{Limits, Principal, Revision, Server, Tool, http::StreamableHttp, keys::StateKey, store::{Creation, EventStore, SessionRecord, SessionStore, Setting, StreamWrite}};
+use oxmcp::{
+    Limits, Principal, Revision, Server, Tool,
+    http::StreamableHttp,
+    keys::StateKey,
+    store::{Creation, EventStore, SessionRecord, SessionStore, Setting, StreamWrite},
+};
 use oxmcp_redis::Redis;
 use tower_service::Service;
 

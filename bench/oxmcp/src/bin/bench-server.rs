@@ -126,7 +126,11 @@ fn endpoint(tools: Tools, is_protected: bool) -> Result<StreamableHttp> {
 async fn serve(address: Option<&str>, tools: Tools, is_protected: bool) -> Result<()> {
     match address {
         Some(address) => {
-            endpoint(tools, is_protected)?.serve(address).await?.ended().await;
+            endpoint(tools, is_protected)?
+                .serve(address)
+                .await?
+                .ended()
+                .await;
             Ok(())
         }
         None => server(tools).run(stdio()).await,
