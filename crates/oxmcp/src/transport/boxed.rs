@@ -87,6 +87,14 @@ impl Transport for BoxTransport {
         self.0.authorization()
     }
 
+    fn ends_process(&self) -> bool {
+        self.0.ends_process()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.0.is_strict()
+    }
+
     fn is_legacy(&self) -> bool {
         self.0.is_legacy()
     }
@@ -147,6 +155,8 @@ trait ErasedTransport: Send {
     fn current_login(&self) -> Option<CurrentLogin>;
     fn ended_unread(&self) -> bool;
     fn authorization(&self) -> Option<String>;
+    fn ends_process(&self) -> bool;
+    fn is_strict(&self) -> bool;
     fn is_legacy(&self) -> bool;
     fn answers_each(&self) -> bool;
     fn mirror(&self) -> Option<Mirror>;
@@ -206,6 +216,14 @@ impl<T: Transport> ErasedTransport for T {
 
     fn authorization(&self) -> Option<String> {
         Transport::authorization(self)
+    }
+
+    fn ends_process(&self) -> bool {
+        Transport::ends_process(self)
+    }
+
+    fn is_strict(&self) -> bool {
+        Transport::is_strict(self)
     }
 
     fn is_legacy(&self) -> bool {

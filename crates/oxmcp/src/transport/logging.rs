@@ -122,6 +122,14 @@ impl<T: Transport> Transport for Logging<T> {
         self.transport.authorization()
     }
 
+    fn ends_process(&self) -> bool {
+        self.transport.ends_process()
+    }
+
+    fn is_strict(&self) -> bool {
+        self.transport.is_strict()
+    }
+
     fn is_legacy(&self) -> bool {
         self.transport.is_legacy()
     }

@@ -76,6 +76,14 @@ impl Transport for Talkative {
     fn is_legacy(&self) -> bool {
         true
     }
+
+    fn ends_process(&self) -> bool {
+        true
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
 }
 
 impl ReadHalf for Talkative {
@@ -129,6 +137,7 @@ async fn is_handed_on(mut transport: impl Transport) {
     assert_eq!(transport.authorization().unwrap(), "authorization");
     assert!(transport.answers_each() && transport.mirror().is_none());
     assert!(transport.ended_unread() && transport.is_legacy());
+    assert!(transport.ends_process() && transport.is_strict());
     assert_eq!(
         transport.startup().unwrap().timeout(),
         Duration::from_secs(7)
