@@ -189,7 +189,10 @@ impl Error {
         Self::new(Kind::Unsupported, message)
     }
 
-    pub(crate) fn misuse(message: impl Into<Cow<'static, str>>) -> Self {
+    /// Creates an error for a mistake of the calling program or its configuration, for crates built on the SDK. The message
+    /// should say what to do. A peer receives it with [`ErrorCode::INTERNAL_ERROR`].
+    #[must_use]
+    pub fn misuse(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Misuse, message)
     }
 

@@ -48,6 +48,8 @@ pub struct Client(Arc<Core>);
 
 struct Core {
     features: ArcSwap<Features>,
+    /// The host's name of the one server that this client is for, if it is for one.
+    label: Option<Arc<str>>,
     /// The first problem that a builder method found. The lock is also held while the features are changed.
     problem: Mutex<Option<Error>>,
     /// Whether a task is about to notify servers that the roots have changed.
@@ -64,15 +66,59 @@ impl Client {
     #[must_use]
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let features = Features::new(Implementation::new(name, version));
+        Self::of(Arc::new(features), None, Cache::default())
+    }
+
+    fn of(features: Arc<Features>, label: Option<Arc<str>>, cache: Cache) -> Self {
         Self(Arc::new(Core {
-            features: ArcSwap::from_pointee(features),
+            features: ArcSwap::new(features),
+            label,
             problem: Mutex::default(),
             root_change_pending: AtomicBool::new(false),
             runtime: Mutex::default(),
             connections: Mutex::default(),
             known_servers: KnownServers::default(),
-            cache: Cache::default(),
+            cache,
         }))
+    }
+
+    /// Creates another client with the same settings, handlers, extensions and roots, which is for one server. `label` is the
+    /// host's name of that server: handlers read it with [`RequestContext::server_label`](crate::RequestContext::server_label),
+    /// so that one handler can answer all servers and tell the user which of them is asking. Later changes of one client do not
+    /// affect the other, and each has its own sessions and cache.
+    ///
+    /// ```
+    /// use oxmcp::{Client, Command, RequestContext, protocol::{ElicitAction, ElicitFormParams}};
+    ///
+    /// # async fn run() -> oxmcp::Result<()> {
+    /// let client = Client::new("my-app", "1.0.0").on_elicit(
+    ///     |form: ElicitFormParams, cx: RequestContext| async move {
+    ///         println!("{} asks: {}", cx.server_label().unwrap_or_default(), form.message);
+    ///         ElicitAction::Decline
+    ///     },
+    /// );
+    /// let files = client.for_server("files").connect(Command::new("files-server")).await?;
+    /// let mail = client.for_server("mail").connect(Command::new("mail-server")).await?;
+    /// # let _ = (files, mail);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn for_server(&self, label: impl Into<String>) -> Self {
+        let features = self.0.features.load_full();
+        let cache = self.0.cache.with_same_options();
+        let client = Self::of(features, Some(label.into().into()), cache);
+        if let Some(problem) = &*self.0.problem.lock() {
+            client.report(Error::misuse(problem.message().to_owned()));
+        }
+        client
+    }
+
+    /// Returns the host's name of the server that the client is for, as [`for_server`](Self::for_server) was given it. `None`
+    /// for other clients.
+    #[must_use]
+    pub fn server_label(&self) -> Option<&str> {
+        self.0.label.as_deref()
     }
 
     /// Sets the title: the display name of the client.

@@ -280,6 +280,17 @@ impl RequestContext {
     pub fn client_session(&self) -> Option<ClientSession> {
         ClientSession::of(&self.parts().connection)
     }
+
+    /// Returns the host's name of the server that sent the message, on a client that was created for one server
+    /// ([`Client::for_server`]). `None` on other clients, and on a server.
+    ///
+    /// Unlike [`peer_info`](Self::peer_info), the server has no influence on it.
+    #[must_use]
+    pub fn server_label(&self) -> Option<String> {
+        let role = Arc::clone(self.parts().connection.role());
+        let state: Arc<SessionState> = role.into_any().downcast().ok()?;
+        state.client.server_label().map(Into::into)
+    }
 }
 
 opaque_debug!(ClientSession, |it| { revision: it.revision(), server: it.server_info() });

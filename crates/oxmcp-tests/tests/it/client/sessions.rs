@@ -2,7 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use oxmcp::{ClientSession, Revision, testing};
+use oxmcp::{
+    Accept, ClientSession, RequestContext, Revision, Server, Tool, ToolError,
+    protocol::{ElicitFormParams, Root},
+    testing,
+};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -64,6 +68,56 @@ async fn session_exposes_its_client() {
             .name,
         "calculator"
     );
+}
+
+#[tokio::test]
+async fn client_for_one_server_has_its_label() {
+    #[derive(serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
+    struct Name {
+        name: String,
+    }
+    let ask = |cx: RequestContext| async move {
+        let Name { name } = cx.ask("name", "Your name?").await?;
+        Ok::<_, ToolError>(name)
+    };
+    let server = Server::new("bank", "1.0.0").tool(Tool::new("ask", "Asks", ask));
+    let answer = |_: ElicitFormParams, cx: RequestContext| async move {
+        let name = cx.server_label().unwrap_or("nobody".into());
+        Accept(Name { name })
+    };
+    let client = client().on_elicit(answer);
+    for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+        for (client, expected) in [
+            (client.clone(), "nobody"),
+            (client.for_server("home bank"), "home bank"),
+        ] {
+            let label = client.server_label().unwrap_or("nobody");
+            assert_eq!(label, expected);
+            let connecting = testing::connect(&server).client(&client);
+            let session = connecting.revision(revision).await.unwrap();
+            let name: String = session.call_tool("ask", ()).structured().await.unwrap();
+            assert_eq!(name, expected, "{revision}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn client_for_one_server_is_another_client() {
+    let client = client();
+    let other = client.for_server("calculator");
+    let session = testing::connect(&calculator())
+        .client(&other)
+        .await
+        .unwrap();
+    assert_eq!(client.sessions().count(), 0);
+    assert_eq!(other.sessions().count(), 1);
+    drop(session);
+    // A mistake in the settings is one of both.
+    let wrong = client
+        .roots([Root::new("no file")])
+        .for_server("calculator");
+    let error = testing::connect(&calculator()).client(&wrong).await;
+    assert!(error.unwrap_err().to_string().contains("file://"));
 }
 
 #[tokio::test]

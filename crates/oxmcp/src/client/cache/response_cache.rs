@@ -46,6 +46,14 @@ impl Cache {
         self.state.lock().clear();
     }
 
+    /// Creates an empty cache with the same options.
+    pub(crate) fn with_same_options(&self) -> Self {
+        let cache = Self::default();
+        cache.configure(self.state.lock().store.options().clone());
+        cache.off.store(self.is_off(), Ordering::Relaxed);
+        cache
+    }
+
     pub(crate) fn is_off(&self) -> bool {
         self.off.load(Ordering::Relaxed)
     }

@@ -41,6 +41,10 @@ impl Store {
         self.evict(0);
     }
 
+    pub(crate) fn options(&self) -> &CacheOptions {
+        &self.options
+    }
+
     /// The response to a request, while it is fresh.
     pub(crate) fn fresh(&mut self, lookup: &CacheLookup, now: Duration) -> Option<Arc<str>> {
         self.find(lookup, |entry| now < entry.stale_at, now)
