@@ -33,10 +33,11 @@ const ALL: [Stage; 8] = [
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
-const QUICK_PACKAGES: [&str; 9] = [
+const QUICK_PACKAGES: [&str; 10] = [
     "oxmcp",
     "oxmcp-auth",
     "oxmcp-examples",
+    "oxmcp-group",
     "oxmcp-json",
     "oxmcp-macros",
     "oxmcp-protocol",
@@ -47,7 +48,7 @@ const QUICK_PACKAGES: [&str; 9] = [
 
 /// Their features: all of the SDK, and those of the examples that need no other service.
 const QUICK_FEATURES: &str = "oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,oxmcp-tests/tasks,\
-     oxmcp-tests/tracing-subscriber,oxmcp-examples/authorization,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
+     oxmcp-tests/tracing-subscriber,oxmcp-examples/authorization,oxmcp-examples/group,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
 
 /// The tests that `cargo xtask test` leaves out: each takes four seconds or more, or needs what is not built. A name stands for all
 /// tests whose path contains it.

@@ -50,6 +50,11 @@ mod getting_started {}
 #[doc = include_str!("../../oxmcp/guide/many-nodes.md")]
 mod many_nodes {}
 
+/// The code in the guide many-servers.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/many-servers.md")]
+mod many_servers {}
+
 /// The code in the guide migrating.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/migrating.md")]

@@ -11,6 +11,7 @@
 //! | [`authorization`] | protected servers, and clients that log in |
 //! | [`tasks`] | calls that outlive their response |
 //! | [`many_nodes`] | several processes that share sessions, streams and tasks |
+//! | [`many_servers`] | a host with several servers: configuration files, merged lists, one set of handlers |
 //! | [`errors`] | each error text, with its cause and what to do |
 //! | [`tolerated`] | what oxmcp accepts from peers that do not follow the specification to the letter, and strict mode |
 //! | [`migrating`] | from rmcp, and from the SDKs for Go, Python and TypeScript |
@@ -43,6 +44,9 @@ pub mod getting_started {}
 
 #[doc = include_str!("many-nodes.md")]
 pub mod many_nodes {}
+
+#[doc = include_str!("many-servers.md")]
+pub mod many_servers {}
 
 #[doc = include_str!("migrating.md")]
 pub mod migrating {}

@@ -154,6 +154,22 @@ fn client_reports_errors() {
 }
 
 #[test]
+fn agent() {
+    insta::assert_snapshot!(prints(("agent", &[])), @r#"
+    calculator is Ready
+    notes is Ready
+    calculator_add {"a":19,"b":23}
+      "42.0"
+    notes_write {"text":"19 + 23 = 42.0"}
+    notes asks the user: Write "19 + 23 = 42.0"?
+      "written"
+    calculator_add {"a":"nineteen"}
+      "The arguments of add are not valid.\n/: \"b\" is missing (a number)\n/a: expected a number, got the string \"nineteen\""
+    I wrote a note, and learned what a number is.
+    "#);
+}
+
+#[test]
 fn asking() {
     insta::assert_snapshot!(prints(("asking", &[])), @r#"
     2025-11-25

@@ -25,14 +25,21 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "oxmcp-schema",
         ],
     ),
+    ("oxmcp-group", &["oxmcp"]),
     ("oxmcp-opentelemetry", &["oxmcp"]),
     ("oxmcp-redis", &["oxmcp"]),
     ("oxmcp-sqlite", &["oxmcp"]),
 ];
 
-/// The crates that tie the SDK to another crate which often has breaking releases or may be in a program only once. They use the
-/// SDK's public API alone and have versions of their own, so that a release of the other crate does not force a release of the SDK.
-const HAS_OWN_VERSION: &[&str] = &["oxmcp-opentelemetry", "oxmcp-redis", "oxmcp-sqlite"];
+/// The crates that tie the SDK to something which often changes: to another crate which has breaking releases or may be in a program
+/// only once, or to the files of hosts. They use the SDK's public API alone and have versions of their own, so that such a change
+/// does not force a release of the SDK.
+const HAS_OWN_VERSION: &[&str] = &[
+    "oxmcp-group",
+    "oxmcp-opentelemetry",
+    "oxmcp-redis",
+    "oxmcp-sqlite",
+];
 
 /// The pure crates, which do no I/O: they know of the world outside only their arguments.
 const PURE: &[&str] = &["oxmcp-json", "oxmcp-schema", "oxmcp-protocol", "oxmcp-auth"];

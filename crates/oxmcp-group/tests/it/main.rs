@@ -1,0 +1,13 @@
+//! Tests of groups with servers in the same process, and of configuration files.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
+)]
+
+mod config;
+mod failures;
+mod lists;
+mod questions;
+mod resources;
+mod support;
