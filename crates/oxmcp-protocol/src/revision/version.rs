@@ -117,6 +117,20 @@ impl Revision {
     pub const fn is_modern(self) -> bool {
         matches!(self.era(), Era::Modern)
     }
+
+    /// Returns whether the entries of listings have their own `_meta` (2025-06-18 and later). Extensions that describe tools and
+    /// resources by it have no effect in other revisions.
+    ///
+    /// ```
+    /// use oxmcp_protocol::Revision;
+    ///
+    /// assert!(Revision::LATEST.has_entry_metadata());
+    /// assert!(!Revision::V2025_03_26.has_entry_metadata());
+    /// ```
+    #[must_use]
+    pub const fn has_entry_metadata(self) -> bool {
+        self.has_part_meta()
+    }
 }
 
 /// A set of revisions: a column for each.

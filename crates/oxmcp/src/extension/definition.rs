@@ -10,6 +10,8 @@ use oxmcp_protocol::{JsonObject, Meta, Method, Notification, Revision};
 use serde::Serialize;
 use serde_json::Value;
 
+#[cfg(feature = "server")]
+use crate::extension::feature_check::FeatureCheck;
 #[cfg(feature = "http-server")]
 use crate::extension::handlers::Republished;
 #[cfg(feature = "server")]
@@ -86,6 +88,9 @@ pub struct Extension {
     /// The hook that runs when the server begins to serve, in a type of the server module.
     #[cfg(feature = "server")]
     pub(crate) on_serve: Option<Arc<dyn Any + Send + Sync>>,
+    /// The checks of the server's features.
+    #[cfg(feature = "server")]
+    pub(crate) feature_checks: Vec<FeatureCheck>,
     incoming: Vec<Arc<dyn MiddlewareLayer>>,
     outgoing: Vec<Arc<dyn MiddlewareLayer>>,
     /// The first mistake in the extension.
@@ -127,6 +132,8 @@ impl Extension {
             state: None,
             #[cfg(feature = "server")]
             on_serve: None,
+            #[cfg(feature = "server")]
+            feature_checks: Vec::new(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
             problem,

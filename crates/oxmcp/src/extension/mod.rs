@@ -38,11 +38,15 @@
 //! See [extensions](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning#extension-negotiation).
 
 mod definition;
+#[cfg(feature = "server")]
+pub(crate) mod feature_check;
 mod functions;
 pub(crate) mod handlers;
 pub(crate) mod registry;
 mod requirements;
 
 pub use definition::Extension;
+#[cfg(feature = "server")]
+pub use feature_check::ServedFeatures;
 pub use functions::{IntoMethodResult, MethodArguments};
 pub use handlers::{ExtensionArguments, IntoAnswer};

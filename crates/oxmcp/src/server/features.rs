@@ -24,7 +24,7 @@ use serde_json::json;
 use crate::server::tool::ExpectedHeaders;
 use crate::{
     error::{Error, Result},
-    extension::registry::Extensions,
+    extension::{feature_check::ServedFeatures, registry::Extensions},
     limits::Limits,
     logged::Logged,
     server::{
@@ -260,8 +260,36 @@ impl Features {
     /// The first problem.
     fn check_draft(&self) -> Result<()> {
         let mut draft = self.clone();
-        draft.refresh();
+        draft.end_draft();
         draft.check()
+    }
+
+    /// Prepares the features to be served: derives what [`refresh`](Self::refresh) does, and runs the checks of extensions.
+    fn end_draft(&mut self) {
+        self.refresh();
+        if self.problem.is_none() {
+            let checked = self.check_by_extensions();
+            self.problem = checked.err().map(|error| error.message().into());
+        }
+    }
+
+    /// Runs the checks that extensions make of the features.
+    ///
+    /// # Errors
+    /// The first problem.
+    fn check_by_extensions(&self) -> Result<()> {
+        if !self.extensions.checks_features() {
+            return Ok(());
+        }
+        let tools = self.tools.after(None).map(|it| it.definition());
+        let resources = self.resources.after(None).map(|it| it.definition());
+        let templates = self.templates.after(None).map(|it| it.definition());
+        self.extensions.check_features(&ServedFeatures {
+            tools: tools.collect(),
+            resources: resources.collect(),
+            templates: templates.collect(),
+            matches: &|uri| self.routes.has_match(uri),
+        })
     }
 
     /// Reports the problem that the last [`refresh`](Self::refresh) has found.
@@ -571,7 +599,7 @@ impl FeatureStates {
         self.frozen.get_or_init(|| {
             let draft = self.draft.lock().take();
             let mut features = draft.expect("the draft is taken once, here");
-            features.refresh();
+            features.end_draft();
             ArcSwap::from_pointee(features)
         })
     }

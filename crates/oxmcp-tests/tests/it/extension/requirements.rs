@@ -1,7 +1,7 @@
 //! Requirements of extensions: capabilities and other extensions of their own side.
 
 use oxmcp::{
-    Tool,
+    Resource, ResourceTemplate, Tool,
     protocol::{ElicitAction, ElicitFormParams, ElicitResult},
     transport::in_memory,
 };
@@ -101,4 +101,33 @@ async fn extension_added_while_serving_waits_for_its_requirements() {
     let answer = peer.ask(ask(2)).await.unwrap();
     assert_eq!(answer["result"]["hours"], 1, "{answer}");
     server.check().unwrap();
+}
+
+#[tokio::test]
+async fn extension_check_stops_a_bad_server() {
+    let uris = ["docs://a", "docs://page/7", "docs://b"];
+    for (uri, is_served) in uris.into_iter().zip([true, true, false]) {
+        let extension = clock().check_features(move |features| {
+            assert_eq!(features.tools()[0].name, "t");
+            assert_eq!(features.resources()[0].uri, "docs://a");
+            let templates = features.resource_templates();
+            assert_eq!(templates[0].uri_template, "docs://page/{number}");
+            match features.has_resource(uri) {
+                true => Ok(()),
+                false => Err(format!("{uri} is missing")),
+            }
+        });
+        let page = ResourceTemplate::dynamic("docs://page/{number}", "page", |_, _| async { "p" });
+        let server = server(extension)
+            .tool(idle("t"))
+            .resource(Resource::text("docs://a", "a", "a"))
+            .resource_template(page);
+        let expected = match is_served {
+            true => "",
+            false => "the extension com.example/clock: docs://b is missing",
+        };
+        assert_eq!(problem_of(&server).await, expected);
+        // A clone ends the building of the server, which changes nothing.
+        assert_eq!(problem_of(&server.clone()).await, expected);
+    }
 }

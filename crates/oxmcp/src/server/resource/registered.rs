@@ -281,6 +281,12 @@ impl Routes {
         all.filter(move |template| template.matcher.captures(uri).is_some())
     }
 
+    /// Whether a template matches the URI.
+    pub(crate) fn has_match(&self, uri: &str) -> bool {
+        let mut all = self.0.iter();
+        all.any(|template| template.matcher.captures(uri).is_some())
+    }
+
     /// Whether the URI matches templates, but none that the caller sees.
     pub(crate) fn hides(&self, uri: &str, cx: &RequestContext) -> bool {
         let mut of_uri = self.0.iter();
