@@ -33,8 +33,9 @@ const ALL: [Stage; 8] = [
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
-const QUICK_PACKAGES: [&str; 10] = [
+const QUICK_PACKAGES: [&str; 11] = [
     "oxmcp",
+    "oxmcp-apps",
     "oxmcp-auth",
     "oxmcp-examples",
     "oxmcp-group",
@@ -47,8 +48,9 @@ const QUICK_PACKAGES: [&str; 10] = [
 ];
 
 /// Their features: all of the SDK, and those of the examples that need no other service.
-const QUICK_FEATURES: &str = "oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,oxmcp-tests/tasks,\
-     oxmcp-tests/tracing-subscriber,oxmcp-examples/authorization,oxmcp-examples/group,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
+const QUICK_FEATURES: &str = "oxmcp-apps/host,oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,\
+     oxmcp-tests/tasks,oxmcp-tests/tracing-subscriber,oxmcp-examples/authorization,oxmcp-examples/group,oxmcp-examples/tasks,\
+     oxmcp-examples/tracing-subscriber";
 
 /// The tests that `cargo xtask test` leaves out: each takes four seconds or more, or needs what is not built. A name stands for all
 /// tests whose path contains it.

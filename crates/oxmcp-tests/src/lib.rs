@@ -5,6 +5,11 @@
 #[doc = include_str!("../../../README.md")]
 mod readme {}
 
+/// The code in the guide apps.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/apps.md")]
+mod apps {}
+
 /// The code in the guide asking.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/asking.md")]

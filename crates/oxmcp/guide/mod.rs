@@ -10,6 +10,7 @@
 //! | [`deployment`] | a server over HTTP: settings, proxies, health checks, restarts, what can be observed |
 //! | [`authorization`] | protected servers, and clients that log in |
 //! | [`tasks`] | calls that outlive their response |
+//! | [`apps`] | user interfaces that servers offer and hosts show |
 //! | [`many_nodes`] | several processes that share sessions, streams and tasks |
 //! | [`many_servers`] | a host with several servers: configuration files, merged lists, one set of handlers |
 //! | [`errors`] | each error text, with its cause and what to do |
@@ -17,6 +18,9 @@
 //! | [`migrating`] | from rmcp, and from the SDKs for Go, Python and TypeScript |
 //! | [`comparison`] | oxmcp and other SDKs |
 //! | [`for_coding_agents`] | one page of facts and patterns for coding agents |
+
+#[doc = include_str!("apps.md")]
+pub mod apps {}
 
 #[doc = include_str!("asking.md")]
 pub mod asking {}

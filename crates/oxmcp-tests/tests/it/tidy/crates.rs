@@ -25,6 +25,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "oxmcp-schema",
         ],
     ),
+    ("oxmcp-apps", &["oxmcp"]),
     ("oxmcp-group", &["oxmcp"]),
     ("oxmcp-opentelemetry", &["oxmcp"]),
     ("oxmcp-redis", &["oxmcp"]),
@@ -32,9 +33,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that tie the SDK to something which often changes: to another crate which has breaking releases or may be in a program
-/// only once, or to the files of hosts. They use the SDK's public API alone and have versions of their own, so that such a change
-/// does not force a release of the SDK.
+/// only once, to an extension of the protocol with its own revisions, or to the files of hosts. They use the SDK's public API alone and
+/// have versions of their own, so that such a change does not force a release of the SDK.
 const HAS_OWN_VERSION: &[&str] = &[
+    "oxmcp-apps",
     "oxmcp-group",
     "oxmcp-opentelemetry",
     "oxmcp-redis",

@@ -1,0 +1,251 @@
+//! The content security policy of an app: the origins that it declares, and the policy that a host enforces.
+
+use serde_json::{Value, json};
+
+/// The most origins of one list that a host reads: far more than an app needs, and few enough for an HTTP header.
+const MAX_ORIGINS: usize = 64;
+/// The most characters of an origin: a host name has at most 253.
+const MAX_ORIGIN: usize = 300;
+
+/// The origins from which an app may load. Everything else is blocked.
+///
+/// ```
+/// use oxmcp_apps::Csp;
+///
+/// let mut csp = Csp::default();
+/// csp.connect.push("https://api.example.com".to_owned());
+/// assert!(csp.policy().contains("connect-src https://api.example.com;"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Csp {
+    /// Origins for `fetch`, `XMLHttpRequest` and WebSocket (`connectDomains`).
+    pub connect: Vec<String>,
+    /// Origins for scripts, styles, images, fonts and media (`resourceDomains`).
+    pub resources: Vec<String>,
+    /// Origins for nested frames (`frameDomains`).
+    pub frames: Vec<String>,
+    /// Origins for the base URI of the document (`baseUriDomains`).
+    pub base_uris: Vec<String>,
+}
+
+/// The lists of a policy, by their names in `_meta.ui.csp`.
+pub(crate) const LISTS: [&str; 4] = [
+    "connectDomains",
+    "resourceDomains",
+    "frameDomains",
+    "baseUriDomains",
+];
+
+impl Csp {
+    fn lists(&self) -> [&[String]; 4] {
+        [
+            &self.connect,
+            &self.resources,
+            &self.frames,
+            &self.base_uris,
+        ]
+    }
+
+    /// Returns the value of `_meta.ui.csp`, with all four lists.
+    pub(crate) fn to_json(&self) -> Value {
+        let lists = LISTS.into_iter().zip(self.lists());
+        let members = lists.map(|(name, list)| (name.to_owned(), json!(list)));
+        Value::Object(members.collect())
+    }
+
+    /// Reads the value of `_meta.ui.csp`. Entries that are not origins are left out: they could add directives to the policy.
+    pub(crate) fn read(value: &Value) -> Self {
+        let [connect, resources, frames, base_uris] = LISTS.map(|name| {
+            let entries = value.get(name).and_then(Value::as_array);
+            let texts = entries.into_iter().flatten().filter_map(Value::as_str);
+            let origins = texts.filter(|text| check_origin(text, name).is_ok());
+            origins.take(MAX_ORIGINS).map(str::to_owned).collect()
+        });
+        Self {
+            connect,
+            resources,
+            frames,
+            base_uris,
+        }
+    }
+
+    /// Returns the policy for the `Content-Security-Policy` header of the page. It allows inline scripts and styles, the
+    /// declared origins, and nothing else. Entries that are not origins are left out.
+    #[must_use]
+    pub fn policy(&self) -> String {
+        let mut lists = LISTS.into_iter().zip(self.lists());
+        let [connect, resources, frames, base_uris] = std::array::from_fn(|_| {
+            let (name, list) = lists.next().unwrap_or_default();
+            let origins = list.iter().filter(|it| check_origin(it, name).is_ok());
+            let origins: Vec<_> = origins.map(String::as_str).collect();
+            origins.join(" ")
+        });
+        let or = |list: String, otherwise: &str| match list.is_empty() {
+            true => otherwise.to_owned(),
+            false => list,
+        };
+        let and = |first: &str| match resources.is_empty() {
+            true => first.to_owned(),
+            false => format!("{first} {resources}"),
+        };
+        // Forms are not covered by `default-src`, and would send data to any origin.
+        [
+            ("default-src", "'none'".to_owned()),
+            ("script-src", and("'self' 'unsafe-inline'")),
+            ("style-src", and("'self' 'unsafe-inline'")),
+            ("img-src", and("'self' data:")),
+            ("font-src", and("'self' data:")),
+            ("media-src", and("'self' data:")),
+            ("connect-src", or(connect, "'none'")),
+            ("frame-src", or(frames, "'none'")),
+            ("object-src", "'none'".to_owned()),
+            ("base-uri", or(base_uris, "'self'")),
+            ("form-action", "'none'".to_owned()),
+        ]
+        .map(|(directive, sources)| format!("{directive} {sources}"))
+        .join("; ")
+    }
+}
+
+/// Checks that a text is an origin for one of the [`LISTS`]: a scheme, a host that may begin with `*.`, and perhaps a port.
+///
+/// # Errors
+/// The problem, and what to write.
+pub(crate) fn check_origin(text: &str, list: &str) -> Result<(), String> {
+    let (scheme, authority) = text.split_once("://").unwrap_or(("", text));
+    let is_socket = matches!(scheme, "ws" | "wss");
+    if is_socket && list != "connectDomains" {
+        return Err(format!(
+            "{text:?} is for `connect` only; use http or https here"
+        ));
+    }
+    let is_origin = text.len() <= MAX_ORIGIN
+        && (is_socket || matches!(scheme, "http" | "https"))
+        && is_authority(authority);
+    if is_origin {
+        return Ok(());
+    }
+    let end = text.char_indices().nth(80).map_or(text.len(), |(at, _)| at);
+    let shown = text.get(..end).unwrap_or_default();
+    Err(format!(
+        "{shown:?} is not an origin; use a scheme and a host without a path, as in \"https://api.example.com\" or \
+         \"https://*.example.com\""
+    ))
+}
+
+fn is_authority(authority: &str) -> bool {
+    let port_at = authority.rfind(':').filter(|_| !authority.ends_with(']'));
+    let (host, port) = port_at.map_or((authority, None), |at| {
+        (
+            authority.get(..at).unwrap_or_default(),
+            authority.get(at + 1..),
+        )
+    });
+    let is_port = port.is_none_or(|port| {
+        port.bytes().all(|it| it.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|it| it > 0)
+    });
+    is_port && (is_ipv6(host) || is_name(host.strip_prefix("*.").unwrap_or(host)))
+}
+
+fn is_ipv6(host: &str) -> bool {
+    let inner = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    inner.is_some_and(|it| it.parse::<std::net::Ipv6Addr>().is_ok())
+}
+
+fn is_name(host: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_'))
+    };
+    host.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_origins_are_accepted() {
+        for good in [
+            "https://example.com",
+            "https://*.example.com",
+            "http://localhost:3000",
+            "https://[::1]:8443",
+            "https://a_b.Example-1.com",
+        ] {
+            assert_eq!(check_origin(good, "resourceDomains"), Ok(()));
+        }
+        for bad in [
+            "",
+            "example.com",
+            "https://",
+            "https://example.com/",
+            "https://example.com/path",
+            "https://*",
+            "https://a.*.com",
+            "https://example.com:*",
+            "https://example.com:0",
+            "https://example.com:99999",
+            "https://example.com; script-src *",
+            "https://example.com 'unsafe-eval'",
+            "https://user@example.com",
+            "https://exa\"mple.com",
+            "https://exa\nmple.com",
+            "data:",
+            "ftp://example.com",
+            "https://é.example",
+            "https://a..b",
+        ] {
+            let problem = check_origin(bad, "resourceDomains").unwrap_err();
+            assert!(problem.contains("is not an origin; use a scheme"), "{bad}");
+        }
+        assert_eq!(check_origin("wss://example.com", "connectDomains"), Ok(()));
+        assert!(check_origin("wss://example.com", "frameDomains").is_err());
+    }
+
+    #[test]
+    fn default_policy_allows_nothing_external() {
+        assert_eq!(
+            Csp::default().policy(),
+            "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+             font-src 'self' data:; media-src 'self' data:; connect-src 'none'; frame-src 'none'; object-src 'none'; \
+             base-uri 'self'; form-action 'none'"
+        );
+    }
+
+    // Attack: a server adds directives to the policy by an entry of its lists.
+    #[test]
+    fn policy_has_only_declared_origins() {
+        let evil = "https://a.example; script-src *";
+        let value = json!({
+            "connectDomains": ["wss://c.example", evil, 7],
+            "resourceDomains": ["https://r.example", "*"],
+            "frameDomains": ["https://f.example"],
+            "baseUriDomains": ["https://b.example", "'unsafe-eval'"],
+        });
+        let mut csp = Csp::read(&value);
+        assert_eq!(csp.connect, ["wss://c.example"]);
+        csp.connect.push(evil.to_owned());
+        assert_eq!(
+            csp.policy(),
+            "default-src 'none'; script-src 'self' 'unsafe-inline' https://r.example; style-src 'self' 'unsafe-inline' \
+             https://r.example; img-src 'self' data: https://r.example; font-src 'self' data: https://r.example; media-src \
+             'self' data: https://r.example; connect-src wss://c.example; frame-src https://f.example; object-src 'none'; \
+             base-uri https://b.example; form-action 'none'"
+        );
+    }
+
+    // Attack: a server declares more origins than fit in a header.
+    #[test]
+    fn origins_of_a_list_are_bounded() {
+        let many: Vec<_> = (0..1000)
+            .map(|it| format!("https://{it}.example"))
+            .collect();
+        let csp = Csp::read(&json!({"connectDomains": many}));
+        assert_eq!(csp.connect.len(), MAX_ORIGINS);
+        assert_eq!(Csp::read(&json!("*")), Csp::default());
+    }
+}
