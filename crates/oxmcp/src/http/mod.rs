@@ -23,8 +23,6 @@
 
 #[cfg(feature = "http-client")]
 mod client;
-#[cfg(feature = "http-server")]
-mod cluster;
 mod names;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 mod protection;
@@ -43,14 +41,12 @@ pub use client::{DefaultClient, Endpoint, HttpBody, HttpClient, Reconnect};
 #[cfg(feature = "http-client")]
 #[doc(hidden)]
 pub use client::{EndpointReader, EndpointWriter};
-#[cfg(feature = "http-server")]
-pub use cluster::Cluster;
 #[cfg(all(feature = "auth", feature = "http-server"))]
 pub use protection::{ProtectedResource, ProtectedResourceMetadataService};
 #[cfg(feature = "http-server")]
 pub use server::{
-    HealthCheck, LegacySse, ResponseBody, ServerHandle, SseInbox, SseTransport, StreamableHttp,
-    StreamableSession,
+    Cluster, HealthCheck, LegacySse, ResponseBody, ServerHandle, SseInbox, SseTransport,
+    StreamableHttp, StreamableSession,
 };
 #[cfg(feature = "http-server")]
 #[doc(hidden)]

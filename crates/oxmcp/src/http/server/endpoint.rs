@@ -20,19 +20,16 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    http::{
-        cluster::{AnyCluster, Cluster},
-        server::{
-            response::{self, Refused},
-            serve::{
-                CLOSE_GRACE, HealthCheck, HealthState, Readiness, ServerHandle, Stores, listen,
-                serve,
-            },
-            sessions::{Session, Sessions, Undelivered, is_id, new_id},
-            settings::Settings,
-            sse_2024::{LegacySse, SseSessions},
-            validation::{self, Accepted},
+    http::server::{
+        cluster::{AnyCluster, Cluster, SessionBus},
+        response::{self, Refused},
+        serve::{
+            CLOSE_GRACE, HealthCheck, HealthState, Readiness, ServerHandle, Stores, listen, serve,
         },
+        sessions::{Session, Sessions, is_id, new_id},
+        settings::Settings,
+        sse_2024::{LegacySse, SseSessions},
+        validation::{self, Accepted},
     },
     limits::Limits,
     server::{ChangeBus, Server},
@@ -99,8 +96,8 @@ pub(crate) struct State {
     pub(crate) streams: TaskTracker,
     /// The requests in flight.
     pub(crate) open: TaskTracker,
-    /// Client messages that other nodes are waiting for.
-    pub(crate) undelivered: Undelivered,
+    /// The messages between the nodes of a cluster about sessions.
+    pub(crate) session_bus: Arc<SessionBus>,
     /// Set when the endpoint starts to close. Requests are served as before, but connections and streams end.
     pub(crate) closing: Latch,
     /// The deadline of requests that were in flight when the endpoint started to close.
@@ -620,7 +617,7 @@ impl State {
             sse: Arc::default(),
             streams: TaskTracker::new(),
             open: TaskTracker::new(),
-            undelivered: Undelivered::of_endpoint(),
+            session_bus: Arc::default(),
             closing: Latch::default(),
             drain_ends: OnceLock::new(),
             drained: Latch::default(),

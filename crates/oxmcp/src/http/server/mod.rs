@@ -9,10 +9,11 @@
 //! - The status of an error: `validation/check.rs` before dispatch, then `status` in `stateless.rs`; within a session it is 200.
 //!   503 from `unserved` (`response.rs`) promises that the request was not processed; 500 from `unanswered` does not.
 //! - Limits for each client: `READ_AHEAD` (`sessions/streams.rs`), `PART` (`event_encoding.rs`) and `MAX_UNSENT`
-//!   (`sessions/session.rs`). Timeouts of connections: `serve/activity.rs` (head, idle, stalled), `watched_body.rs`, and
-//!   `EventStream::send_to_reader` for streams of sessions.
+//!   (`sessions/session.rs`). Timeouts of connections: `serve/activity.rs` (head, idle, stalled), `serve/watched_body.rs`, and
+//!   `StreamReader::send` (`sessions/stream_reader.rs`) for streams of sessions.
 
 mod caller;
+mod cluster;
 mod endpoint;
 mod event_encoding;
 mod response;
@@ -27,8 +28,8 @@ mod streamable_session;
 #[cfg(test)]
 mod tests;
 mod validation;
-mod watched_body;
 
+pub use cluster::Cluster;
 pub use endpoint::StreamableHttp;
 pub use response::ResponseBody;
 pub use serve::{HealthCheck, ServerHandle};

@@ -23,8 +23,7 @@ use crate::{
     error::Error,
     http::server::{
         event_encoding::encode,
-        serve::Activity,
-        watched_body::{EventSource, MAX_FRAME, WatchedBody, next_frame},
+        serve::{Activity, EventSource, MAX_FRAME, WatchedBody, next_frame},
     },
     logged::metrics::OpenStream,
     session::driver::budget::Budget,

@@ -29,10 +29,11 @@ use crate::{
     http::{
         names::{PROTOCOL_VERSION, SESSION_ID},
         server::{
+            cluster,
             endpoint::{EndpointRequest, StreamableHttp},
             response::{self, Refused, ResponseBody},
             response_finisher::ResponseFinisher,
-            sessions::{self, Posted, Session, restore},
+            sessions::{self, Posted, Session},
             sse_2024::names_session,
             stateless,
             validation::{self, Accepted},
@@ -171,14 +172,15 @@ where
 async fn begin(endpoint: StreamableHttp, parts: &Arc<Parts>) -> Result<EndpointRequest, Refused> {
     let accepted = validate_head(&endpoint, parts)?;
     let mut session = find(&endpoint, parts);
-    if let Some(kept) = session.as_ref().and_then(|it| endpoint.keep(it, parts)) {
+    let shared = session.as_ref().and_then(|it| it.shared()).map(Arc::clone);
+    if let Some(kept) = shared.and_then(|it| it.keep(parts)) {
         // Another node may have ended the session.
         let _ = kept.await;
         session = find(&endpoint, parts);
     }
     // Boxed, because few requests need this future.
     if session.is_none() && endpoint.settings.sessions.is_some() {
-        session = Box::pin(restore(&endpoint, parts)).await?;
+        session = Box::pin(cluster::restore(&endpoint, parts)).await?;
     }
     let server = match &session {
         Some(session) => session.peer().server().clone(),
@@ -299,14 +301,15 @@ fn post_message(
             connection.take_envelope(message);
         });
     }
-    if let Some(relayed) = sessions::relay(&request, &message, body) {
+    let shared = request.session.as_ref().and_then(|it| it.shared());
+    if let Some(relayed) = shared.and_then(|it| it.relay(&message, body)) {
         return Ok(relayed);
     }
     let posted = Posted {
         id: id.as_ref(),
         batch: None,
         is_answered: id.is_some(),
-        changes_session: sessions::changes(method),
+        changes_session: cluster::changes(method),
     };
     sessions::post(request, posted, |connection| {
         connection.take_envelope(message);
@@ -339,7 +342,8 @@ fn batch(
         let take = |connection: &Arc<Connection>| connection.take(Frame::Message(body));
         return stateless::begin_legacy(request, revision, true, take);
     }
-    let relayed = sessions::relay_batch(&request, body);
+    let shared = request.session.as_ref().and_then(|it| it.shared());
+    let relayed = shared.and_then(|it| it.relay_batch(body));
     let posted = Posted {
         id: None,
         batch: Some(body),

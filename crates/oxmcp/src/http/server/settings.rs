@@ -8,9 +8,9 @@ use oxmcp_auth::{Secret, server::Refusal};
 
 use crate::{
     error::Result,
-    http::{
+    http::server::{
         cluster::{AnyCluster, NAME, SharedSetting},
-        server::validation::Policy,
+        validation::Policy,
     },
     limits::Limits,
     server::Server,

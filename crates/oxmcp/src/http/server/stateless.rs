@@ -31,7 +31,7 @@ use crate::{
         endpoint::{EndpointRequest, StreamableHttp},
         event_encoding::{COMMENT, KEEP_ALIVE, encode, messages},
         response::{self, COME_BACK_LATER, Refused, ResponseBody},
-        watched_body::EventSource,
+        serve::EventSource,
     },
     server::ServerRole,
     session::{

@@ -1,4 +1,4 @@
-//! Serving an address: the accept loop, a task per connection, and the health checks.
+//! Serving an address: the accept loop, a task per connection, stalled clients, and the health checks.
 
 mod accept;
 mod activity;
@@ -8,6 +8,7 @@ mod preface;
 mod serving;
 #[cfg(test)]
 mod tests;
+mod watched_body;
 
 pub(crate) use accept::{listen, serve};
 pub(crate) use activity::Activity;
@@ -15,3 +16,4 @@ pub use health::HealthCheck;
 pub(crate) use health::{HealthState, Readiness, Stores};
 pub(crate) use serving::CLOSE_GRACE;
 pub use serving::ServerHandle;
+pub(crate) use watched_body::{EventSource, MAX_FRAME, WatchedBody, next_frame};

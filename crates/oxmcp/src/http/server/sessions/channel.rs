@@ -14,10 +14,7 @@ use bytes::Bytes;
 use tokio::{select, time::sleep};
 
 use crate::{
-    http::server::{
-        serve::Activity,
-        watched_body::{MAX_FRAME, next_frame},
-    },
+    http::server::serve::{Activity, MAX_FRAME, next_frame},
     session::task::store_waker,
     sync::Mutex,
 };

@@ -53,10 +53,10 @@ pub(crate) async fn get(request: EndpointRequest) -> Result<Response<ResponseBod
         taken: Vec::new(),
         reply: None,
         counted: Some(counted),
-        saves: None,
-        requests: None,
+        saves: false,
+        opening: None,
     };
-    let settings = Arc::clone(&endpoint.settings);
+    let settings = &endpoint.settings;
     if parts.headers.contains_key(LAST_EVENT_ID) {
         let seen = single(&parts.headers, &LAST_EVENT_ID).and_then(EventId::parse);
         let (Some(seen), Some(store)) = (seen, store) else {
@@ -80,7 +80,8 @@ pub(crate) async fn get(request: EndpointRequest) -> Result<Response<ResponseBod
         if let Some(response) = streams.resume(&rest.place.stream, rest.seen, counted) {
             return Ok(response);
         }
-        if !session.is_shared() && (purpose == Purpose::Request || session.streams.has_get_stream())
+        if session.shared().is_none()
+            && (purpose == Purpose::Request || session.streams.has_get_stream())
         {
             return Ok(rest.respond(events));
         }
@@ -130,7 +131,9 @@ pub(crate) async fn delete(request: EndpointRequest) -> Result<Response<Response
     let session = request.session.ok_or_else(|| no_session(None))?;
     lifecycle::close(&request.endpoint, &session);
     // From here on the session cannot be found, though running handlers may finish.
-    request.endpoint.end_record(&session).await;
+    if let Some(shared) = session.shared() {
+        shared.remove(true).await;
+    }
     request.endpoint.state.sessions.remove(&session);
     Ok(response::empty(StatusCode::NO_CONTENT))
 }
@@ -184,7 +187,8 @@ impl StoredReplay {
             if events.is_empty() {
                 return None;
             }
-            let out = encode(&rest.place.stream, &mut rest.seen, &events, true, None);
+            let out = encode(&rest.place.stream, rest.seen, &events, true, |_, _| true);
+            rest.seen += events.len() as u64;
             Some((Bytes::from(out), (rest, None)))
         });
         response::events(ResponseBody::stream(rest))

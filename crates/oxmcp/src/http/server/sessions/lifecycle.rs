@@ -14,10 +14,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 
-use super::{
-    persistence::{Persistence, log},
-    session::Session,
-};
+use super::{session::Session, shared::renew, stream_writer::log};
 use crate::{
     error::Error,
     http::server::{
@@ -140,6 +137,10 @@ impl WeakEndpoint {
         }
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub(crate) fn upgrade(&self) -> Option<StreamableHttp> {
         let state = self.state.upgrade()?;
         Some(StreamableHttp {
@@ -190,17 +191,17 @@ async fn sweep(mut endpoint: StreamableHttp) {
 fn sweep_once(endpoint: &StreamableHttp, idle: Duration, interval: Duration) -> Instant {
     let now = Instant::now();
     let mut next = after(now, idle);
-    let (mut expired, mut in_use) = (Vec::new(), Vec::new());
+    let (mut expired, mut renewals) = (Vec::new(), Vec::new());
     let sessions = &endpoint.state.sessions;
     sessions.for_each(|session| match session.expires_at(idle) {
         Some(at) if at <= now => expired.push(Arc::clone(session)),
         Some(at) => next = next.min(at),
-        None if session.persistence().is_some_and(|it| it.is_due(interval)) => {
-            in_use.push(Arc::downgrade(session));
+        None => {
+            let shared = session.shared().map(Arc::clone);
+            renewals.extend(shared.and_then(|it| it.renewal(interval)));
         }
-        None => {}
     });
-    endpoint.renew(in_use);
+    renew(renewals);
     for session in expired {
         expire(endpoint, session);
     }
@@ -217,7 +218,7 @@ fn expire(endpoint: &StreamableHttp, session: Arc<Session>) {
 
 /// Ends a session that its client has deleted. If other nodes do not know it, most of the work is done immediately, without a task.
 pub(crate) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
-    let ends_here = session.persistence().is_none() && session.connection().take_on_closing();
+    let ends_here = session.shared().is_none() && session.connection().take_on_closing();
     session.begin_close();
     if ends_here {
         spawn_polled(end(endpoint.clone(), Arc::clone(session)));
@@ -228,12 +229,13 @@ pub(crate) fn close(endpoint: &StreamableHttp, session: &Arc<Session>) {
 async fn end(endpoint: StreamableHttp, session: Arc<Session>) {
     let connection = session.connection();
     let sessions = &endpoint.state.sessions;
+    let shared = session.shared();
     // Another node may continue a session that is only idle here, or was open when this endpoint closed.
     let is_over = connection.is_closing() && !endpoint.state.closing.is_set()
-        || session.persistence().is_some_and(Persistence::is_over);
+        || shared.is_some_and(|it| it.is_over());
     // The stored record may belong to another session, for which this one was evicted.
-    if is_over && !sessions.holds_other(&session) {
-        endpoint.remove_record(&session).await;
+    if let Some(shared) = shared.filter(|_| is_over && !sessions.holds_other(&session)) {
+        shared.remove(false).await;
     }
     sessions.remove(&session);
     let limit = if endpoint.state.drained.is_set() {

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use futures_core::future::BoxFuture;
 use http::{HeaderValue, Response, StatusCode};
 use oxmcp_protocol::{InitializeParams, RequestId};
-use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{
     event_stream::{self, StreamStart},
     lifecycle::UnopenedSession,
-    persistence::Persistence,
     session::{Session, SessionGuard},
-    stored_events::Record,
     streams::Purpose,
 };
 use crate::{
@@ -22,6 +19,7 @@ use crate::{
         names::SESSION_ID,
         server::{
             caller::{caller, lasting_caller},
+            cluster,
             endpoint::{EndpointRequest, StreamableHttp},
             event_encoding::{KEEP_ALIVE, messages},
             response::{self, Refused, ResponseBody},
@@ -32,6 +30,7 @@ use crate::{
         driver::stream_output::{Last, Reply},
         task::{spawn, within},
     },
+    store::StoredSession,
 };
 
 /// A message or a batch that was posted in a session.
@@ -44,27 +43,6 @@ pub(crate) struct Posted<'a> {
     pub(crate) is_answered: bool,
     /// Whether the message may change the record of the session.
     pub(crate) changes_session: bool,
-}
-
-impl Posted<'_> {
-    /// The requests in the posted body.
-    fn requests(&self) -> Option<Record> {
-        #[derive(Deserialize)]
-        struct Message {
-            id: Option<RequestId>,
-            method: Option<IgnoredAny>,
-        }
-
-        let Some(batch) = self.batch else {
-            return self.id.cloned().map(Record::Request);
-        };
-        let messages: Vec<&RawValue> = serde_json::from_slice(batch).ok()?;
-        let ids = messages.into_iter().filter_map(|message| {
-            let Message { id, method } = serde_json::from_str(message.get()).ok()?;
-            id.filter(|_| method.is_some())
-        });
-        Some(Record::Batch(ids.collect()))
-    }
 }
 
 /// Opens a session. `take` passes the `initialize` request with these params to its connection.
@@ -126,8 +104,8 @@ async fn opened(
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
     }
-    let persistence = match keep_record(&endpoint, &mut session, initialize).await {
-        Ok(persistence) => persistence,
+    let record = match keep_record(&endpoint, &mut session, initialize).await {
+        Ok(record) => record,
         Err(refused) => return *refused,
     };
     let opened = Arc::clone(&*session);
@@ -136,9 +114,8 @@ async fn opened(
         let why = Error::misuse("duplicate session ID: each session needs its own");
         return *response::misconfigured(&why);
     }
-    if let Some(persistence) = persistence {
-        session.persist(persistence);
-        endpoint.share(&session);
+    if let Some(record) = record {
+        cluster::share(&endpoint, &session, record);
     }
     endpoint.state.sessions.set_unused(&session);
     if let Ok(id) = HeaderValue::from_str(session.id()) {
@@ -155,17 +132,13 @@ async fn keep_record(
     endpoint: &StreamableHttp,
     session: &mut UnopenedSession,
     initialize: Option<Box<RawValue>>,
-) -> Result<Option<Persistence>, Refused> {
+) -> Result<Option<StoredSession>, Refused> {
     let Some(store) = &endpoint.settings.sessions else {
         return Ok(None);
     };
     let evicted = session.take_evicted();
-    let params = initialize.or_else(|| shortened(session));
-    match params.and_then(|params| session.new_record(params)) {
-        Some(record) => {
-            let created = endpoint.create_record(session, store, record, evicted);
-            created.await
-        }
+    match initialize.or_else(|| shortened(session)) {
+        Some(params) => cluster::create(endpoint, session, store, params, evicted).await,
         None => Ok(None),
     }
 }
@@ -197,14 +170,15 @@ pub(crate) fn post(
     };
     let branch = session.branch(caller);
     take(&branch);
-    let saves = posted.changes_session && session.persistence().is_some();
-    let requests = session.is_shared().then(|| posted.requests()).flatten();
+    let shared = session.shared();
+    let saves = posted.changes_session && shared.is_some();
+    let opening = shared.and_then(|it| it.opening(posted.id, posted.batch));
     let answer = PostAnswer {
         endpoint: request.endpoint,
         session: guard,
         saves,
         takes_events,
-        requests,
+        opening,
         branch: posted.is_answered.then(|| Branch {
             connection: branch,
             is_streamed: false,
@@ -238,8 +212,8 @@ struct PostAnswer {
     saves: bool,
     /// Whether the client accepts events. One that does not gets its response as JSON, and all other messages on its GET stream.
     takes_events: bool,
-    /// The requests that it answers, if other nodes may resume its stream.
-    requests: Option<Record>,
+    /// The first line of its stream, if other nodes may resume it.
+    opening: Option<Vec<u8>>,
     /// The branch of the session's connection that the response comes from. `None` if the message is not answered.
     branch: Option<Branch>,
 }
@@ -264,17 +238,16 @@ impl PostAnswer {
             };
             return only_answer(&branch.connection, send_elsewhere).await;
         }
-        let reply;
         let replying = branch.connection.outbox.reply(&mut taken);
-        match within(KEEP_ALIVE, replying).await {
+        let reply = match within(KEEP_ALIVE, replying).await {
             Some(Reply::Last(Last::Nothing)) if branch.connection.outbox.is_exhausted() => {
                 return response::unanswered(response::DROPPED);
             }
             // A batch of notifications and a cancelled request have no response.
             Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
             Some(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
-            other => reply = other,
-        }
+            other => other,
+        };
         if !branch.connection.outbox.begin_stream() {
             return response::unanswered(response::DROPPED);
         }
@@ -285,25 +258,21 @@ impl PostAnswer {
             taken,
             reply,
             counted: None,
-            saves: self.saves.then(|| self.endpoint.clone()),
-            requests: self.requests,
+            saves: self.saves,
+            opening: self.opening,
         };
-        let settings = Arc::clone(&self.endpoint.settings);
-        event_stream::begin(
-            &self.session,
-            Arc::clone(&branch.connection),
-            settings,
-            start,
-        )
-        .unwrap_or_else(|| response::empty(StatusCode::CONFLICT))
+        let settings = &self.endpoint.settings;
+        let connection = Arc::clone(&branch.connection);
+        event_stream::begin(&self.session, connection, settings, start)
+            .unwrap_or_else(|| response::empty(StatusCode::CONFLICT))
     }
 
     /// The same response, after the session is saved.
     async fn saved(self) -> Response<ResponseBody> {
-        let (session, endpoint) = (Arc::clone(&*self.session), self.endpoint.clone());
+        let session = Arc::clone(&*self.session);
         let response = self.answer().await;
-        if let Some(saving) = endpoint.save(&session) {
-            let _ = saving.await;
+        if let Some(shared) = session.shared() {
+            let _ = Arc::clone(shared).save().await;
         }
         response
     }
@@ -342,33 +311,5 @@ impl Drop for Branch {
         if !self.is_streamed {
             self.connection.outbox.close();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stream_declares_only_the_requests_it_answers() {
-        let id = RequestId::from(7);
-        let batch = br#"[
-            {"jsonrpc":"2.0","id":1,"method":"ping"},
-            {"jsonrpc":"2.0","id":2,"result":{}},
-            {"jsonrpc":"2.0","method":"notifications/initialized"},
-            {"jsonrpc":"2.0","id":"a","method":"tools/list"}
-        ]"#;
-        let requests = |batch| {
-            let posted = Posted {
-                id: Some(&id),
-                batch,
-                is_answered: true,
-                changes_session: false,
-            };
-            posted.requests()
-        };
-        let ids = vec![RequestId::from(1), RequestId::from("a")];
-        assert_eq!(requests(Some(&batch[..])), Some(Record::Batch(ids)));
-        assert_eq!(requests(None), Some(Record::Request(id.clone())));
     }
 }

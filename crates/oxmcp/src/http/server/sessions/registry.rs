@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, future::Future, sync::Arc};
 
 use futures_util::future::join_all;
 use tokio::task::AbortHandle;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken};
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use super::{
     quota::{EvictionQueue, QuotaExceeded, QuotaPermit, SessionQuota},
@@ -13,7 +13,6 @@ use super::{
 use crate::{
     limits::Limits,
     session::task::spawn,
-    store::hashed,
     sync::{Mutex, RwLock},
 };
 
@@ -21,16 +20,12 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Sessions {
     by_id: RwLock<HashMap<Arc<str>, Arc<Session>>>,
-    /// The IDs by their hashes, for sessions that messages of other nodes may concern.
-    by_hash: Mutex<HashMap<String, Arc<str>>>,
     /// All sessions, including those that are being opened or closed.
     all: TaskTracker,
     quota: SessionQuota,
     eviction_queue: Arc<EvictionQueue<Session>>,
     /// The task that expires idle sessions.
     sweeper: Mutex<Option<AbortHandle>>,
-    /// The task that listens to other nodes.
-    listener: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
 impl Sessions {
@@ -101,18 +96,6 @@ impl Sessions {
         session.belongs_to(principal).then(|| Arc::clone(session))
     }
 
-    /// Registers the hash of a session's ID, for [`find_hashed`](Self::find_hashed).
-    pub(crate) fn index(&self, session: &Session) {
-        let (hash, id) = (hashed(session.id()), Arc::clone(session.id()));
-        self.by_hash.lock().insert(hash, id);
-    }
-
-    /// The session whose ID has this hash.
-    pub(crate) fn find_hashed(&self, hash: &str) -> Option<Arc<Session>> {
-        let id = self.by_hash.lock().get(hash).map(Arc::clone)?;
-        self.by_id.read().get(&id).map(Arc::clone)
-    }
-
     /// Removes a session. Another session with the same ID stays: a request that came before the end may have restored it from the
     /// store.
     pub(crate) fn remove(&self, session: &Arc<Session>) {
@@ -120,9 +103,8 @@ impl Sessions {
         let there = by_id.get(session.id());
         if there.is_some_and(|there| Arc::ptr_eq(there, session)) {
             by_id.remove(session.id());
-            let mut by_hash = self.by_hash.lock();
-            if !by_hash.is_empty() {
-                by_hash.remove(&hashed(session.id()));
+            if let Some(shared) = session.shared() {
+                shared.unsubscribe();
             }
         }
     }
@@ -180,17 +162,6 @@ impl Sessions {
         // A sweeper that has finished was dropped with its runtime.
         if sweeper.as_ref().is_none_or(AbortHandle::is_finished) {
             *sweeper = Some(spawn(sweep()).abort_handle());
-        }
-    }
-
-    /// Spawns the task that listens to other nodes, unless it is running.
-    pub(crate) fn ensure_listener<F>(&self, listen: impl FnOnce() -> F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let mut listener = self.listener.lock();
-        if listener.as_ref().is_none_or(AbortOnDropHandle::is_finished) {
-            *listener = Some(AbortOnDropHandle::new(spawn(listen())));
         }
     }
 

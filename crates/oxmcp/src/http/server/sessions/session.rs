@@ -7,14 +7,12 @@ use std::{
 };
 
 use oxmcp_protocol::Revision;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    nodes::{Confirmations, Forwarder, Undelivered},
-    persistence::{Persistence, SessionSettings},
     quota::{Evictable, EvictionEntry, QuotaPermit},
+    shared::SharedSession,
     streams::Streams,
 };
 use crate::{
@@ -27,7 +25,6 @@ use crate::{
         sealing::random,
         task::{Latch, after},
     },
-    store::SessionRecord,
     sync::Mutex,
     transport::principal::Principal,
 };
@@ -40,19 +37,13 @@ const MAX_UNSENT: usize = 64 << 10;
 pub(crate) struct Session {
     id: Arc<str>,
     principal: Option<Arc<str>>,
-    /// The record of the session in a store, if any.
-    persistence: OnceLock<Box<Persistence>>,
-    /// Forwards messages outside requests to the node that sends them, if the session is shared.
-    forwarder: OnceLock<Arc<Forwarder>>,
+    /// The session as other nodes know it, if there are any.
+    shared: OnceLock<Arc<dyn SharedSession>>,
     connection: Arc<Connection>,
     peer: Arc<ServerRole>,
     pub(crate) streams: Streams,
     /// Set when the session's streams end because its client must find another node.
     leaving: Latch,
-    /// Client messages that other nodes are waiting for.
-    pub(crate) undelivered: Undelivered,
-    /// The answers among them that other nodes may already have.
-    pub(crate) confirmations: Confirmations,
     activity: Mutex<Activity>,
     _tracked: TaskTrackerToken,
 }
@@ -87,14 +78,11 @@ impl Session {
         Arc::new(Self {
             id,
             principal: caller.principal.as_ref().map(Principal::shared),
-            persistence: OnceLock::new(),
-            forwarder: OnceLock::new(),
+            shared: OnceLock::new(),
             connection,
             peer,
             streams: Streams::default(),
             leaving: Latch::default(),
-            undelivered: Undelivered::of_session(),
-            confirmations: Confirmations::default(),
             activity: Mutex::new(Activity {
                 in_use: 0,
                 idle_since: Instant::now(),
@@ -104,18 +92,6 @@ impl Session {
             }),
             _tracked: tracked,
         })
-    }
-
-    /// Makes stream names and request IDs differ from those of nodes that had the session before. A client may resume a stream, or
-    /// answer a request, of such a node.
-    pub(crate) fn set_apart(&self) -> Result<()> {
-        let (name, number) = (random::<4>()?, random::<4>()?);
-        self.streams
-            .set_prefix(&format!("{:08x}", u32::from_be_bytes(name)));
-        // Far from each other, and below 2^53, the limit of integers in some clients.
-        let first = (i64::from(u32::from_le_bytes(number)) + 1) << 20;
-        self.connection.calls().count_from(first);
-        Ok(())
     }
 
     pub(crate) fn id(&self) -> &Arc<str> {
@@ -153,49 +129,15 @@ impl Session {
         self.connection.branch(caller)
     }
 
-    /// The record of the session in a store, if any.
-    pub(crate) fn persistence(&self) -> Option<&Persistence> {
-        self.persistence.get().map(|it| &**it)
+    /// The session as other nodes know it. `None` if only this node has it.
+    pub(crate) fn shared(&self) -> Option<&Arc<dyn SharedSession>> {
+        self.shared.get()
     }
 
-    /// Sets the record of the session. Its changes are saved from now on.
-    pub(crate) fn persist(&self, persistence: Persistence) {
+    /// Shares the session with other nodes from now on.
+    pub(crate) fn share(&self, shared: Arc<dyn SharedSession>) {
         // A session is opened only once.
-        let _ = self.persistence.set(Box::new(persistence));
-    }
-
-    /// Lets other nodes send messages outside requests. Returns false if they could already.
-    pub(crate) fn forward_by(&self, forwarder: Arc<Forwarder>) -> bool {
-        self.connection.note_shared();
-        self.forwarder.set(forwarder).is_ok()
-    }
-
-    /// The forwarder of messages outside requests, if the session is shared.
-    pub(crate) fn forwarder(&self) -> Option<&Arc<Forwarder>> {
-        self.forwarder.get()
-    }
-
-    /// Whether other nodes can also send the session's streams.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.forwarder.get().is_some()
-    }
-
-    /// The settings that can change after the session is opened. `None` after the connection has ended: the session no longer
-    /// watches resources here, but may continue on another node.
-    pub(crate) fn settings(&self) -> Option<SessionSettings> {
-        let settings = SessionSettings {
-            initialized: self.peer.legacy_session().initialized_client().is_some(),
-            log_level: self.peer.log_filter().level(),
-            watched: self.peer.subscribed_uris(),
-        };
-        (!self.connection.is_cut()).then_some(settings)
-    }
-
-    /// The record of a new session that was opened with these `initialize` params.
-    pub(crate) fn new_record(&self, initialize: Box<RawValue>) -> Option<SessionRecord> {
-        let mut record = SessionRecord::new(initialize, self.revision()?);
-        record.principal = self.principal.as_ref().map(|it| it.as_ref().to_owned());
-        Some(record)
+        let _ = self.shared.set(shared);
     }
 
     /// Keeps the session in use until the returned guard is dropped.

@@ -16,8 +16,7 @@ use super::channel::{Receiver, Sender, channel};
 use crate::{
     http::server::{
         response::{self, ResponseBody},
-        serve::Activity,
-        watched_body::EventSource,
+        serve::{Activity, EventSource},
     },
     sync::Mutex,
 };

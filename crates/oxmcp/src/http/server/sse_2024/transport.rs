@@ -25,7 +25,7 @@ use crate::{
     http::server::{
         event_encoding::KEEP_ALIVE,
         response::{self, ResponseBody},
-        watched_body::EventSource,
+        serve::EventSource,
     },
     limits::Limits,
     session::driver::budget::Budget,

@@ -13,7 +13,7 @@ use oxmcp_protocol::LoggingLevel;
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
-    error::Result,
+    http::server::sessions::{Session, log},
     limits::Limits,
     store::{AnySessionStore, SessionRecord, Setting, StoredSession},
     sync,
@@ -214,6 +214,18 @@ impl Persistence {
 }
 
 impl SessionSettings {
+    /// The present settings of a session. `None` after its connection has ended: the session no longer watches resources here, but
+    /// may continue on another node.
+    pub(crate) fn now(session: &Session) -> Option<Self> {
+        let peer = session.peer();
+        let settings = Self {
+            initialized: peer.legacy_session().initialized_client().is_some(),
+            log_level: peer.log_filter().level(),
+            watched: peer.subscribed_uris(),
+        };
+        (!session.connection().is_cut()).then_some(settings)
+    }
+
     fn of(record: SessionRecord) -> Self {
         Self {
             initialized: record.initialized,
@@ -266,11 +278,4 @@ pub(crate) fn touch_interval(limits: &Limits) -> Duration {
 /// touches the record of a session in use within the idle timeout.
 pub(crate) fn kept_for(limits: &Limits) -> Duration {
     limits.http.session_idle.saturating_mul(2)
-}
-
-/// Logs the failure of a store. Clients do not see it.
-pub(crate) fn log(result: Result<()>) {
-    if let Err(error) = result {
-        tracing::warn!(%error, "store failed");
-    }
 }

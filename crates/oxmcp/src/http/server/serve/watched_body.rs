@@ -19,8 +19,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
+use super::activity::Activity;
 use crate::{
-    http::server::serve::Activity,
     session::{driver::budget::Budget, task::spawn},
     sync::Mutex,
 };

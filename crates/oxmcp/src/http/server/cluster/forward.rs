@@ -13,10 +13,9 @@ use tokio::{
     time::sleep,
 };
 
-use super::super::stream_writer::StreamKey;
 use crate::{
     error::{Error, Result},
-    http::server::event_encoding::messages,
+    http::server::{event_encoding::messages, sessions::StreamKey},
     session::{connection::Connection, driver::stream_output::Reply, task::spawn_on},
     store::{EventBatch, StreamWrite},
 };

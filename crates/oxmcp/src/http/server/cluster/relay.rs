@@ -17,18 +17,16 @@ use tokio::{
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
-    super::{
-        session::{Session, SessionGuard},
-        stream_writer::RETRY,
-    },
+    leased::RETRY,
     questions,
-    undelivered::Confirmation,
+    session_bus::{Confirmation, Confirmations, Undelivered, tell_message},
 };
 use crate::{
     error::{Error, Result},
     http::server::{
-        endpoint::{EndpointRequest, StreamableHttp},
+        endpoint::StreamableHttp,
         response::{self, ResponseBody},
+        sessions::{Session, SessionGuard},
     },
     session::{
         driver::budget::Charge,
@@ -51,18 +49,28 @@ enum Stray {
     Notification,
 }
 
+/// The relay of the messages that a session has received on this node.
+#[derive(Clone)]
+pub(crate) struct Relay {
+    pub(crate) endpoint: StreamableHttp,
+    pub(crate) session: Arc<Session>,
+    /// The messages of the session that wait for other nodes.
+    pub(crate) undelivered: Arc<Undelivered>,
+    /// The answers among them that other nodes may already have.
+    pub(crate) confirmations: Arc<Confirmations>,
+}
+
 /// Relays a message that does not concern this node, and may concern another one. `None` if it is for this node.
 pub(crate) fn relay(
-    request: &EndpointRequest,
+    from: Relay,
     message: &Envelope<'_, RequestParams<'_>>,
     text: &[u8],
 ) -> Option<BoxFuture<'static, Response<ResponseBody>>> {
-    let session = request.session.as_ref().filter(|it| it.is_shared())?;
-    let stray = stray(session, message)?;
+    let stray = stray(&from.session, message)?;
     let text = str::from_utf8(text).ok()?.to_owned();
-    let (endpoint, session) = (request.endpoint.clone(), session.enter());
+    let session = from.session.enter();
     Some(Box::pin(async move {
-        if endpoint.deliver(session, stray, text).await {
+        if from.deliver(session, stray, text).await {
             return response::empty(StatusCode::ACCEPTED);
         }
         let why = Error::internal(
@@ -73,11 +81,8 @@ pub(crate) fn relay(
 }
 
 /// Relays such messages of a batch. `None` if there are none.
-pub(crate) fn relay_batch(
-    request: &EndpointRequest,
-    body: &[u8],
-) -> Option<BoxFuture<'static, ()>> {
-    let session = request.session.as_ref().filter(|it| it.is_shared())?;
+pub(crate) fn relay_batch(from: Relay, body: &[u8]) -> Option<BoxFuture<'static, ()>> {
+    let session = &from.session;
     let messages: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
     let mut strays = Vec::new();
     for message in messages
@@ -94,11 +99,10 @@ pub(crate) fn relay_batch(
     if strays.is_empty() {
         return None;
     }
-    let (endpoint, session) = (request.endpoint.clone(), Arc::clone(session));
     Some(Box::pin(async move {
         for (stray, text) in strays {
             // The response to a batch cannot report a failure; the log does.
-            endpoint.deliver(session.enter(), stray, text).await;
+            from.deliver(from.session.enter(), stray, text).await;
         }
     }))
 }
@@ -175,8 +179,8 @@ enum Relayed {
 
 /// A waiting message, with its permits.
 struct Waiting {
-    endpoint: StreamableHttp,
-    session: SessionGuard,
+    from: Relay,
+    _session: SessionGuard,
     stray: Stray,
     text: String,
     /// Arrives when the node that asked has the answer.
@@ -188,26 +192,21 @@ struct Waiting {
 
 impl Waiting {
     /// `None` if too many messages wait.
-    fn new(
-        endpoint: StreamableHttp,
-        session: SessionGuard,
-        stray: Stray,
-        text: String,
-    ) -> Option<Self> {
-        let state = &endpoint.state;
+    fn new(from: Relay, session: SessionGuard, stray: Stray, text: String) -> Option<Self> {
+        let state = &from.endpoint.state;
         let mut charge = state.budget.charge(0);
-        if !charge.grow(text.len()) || !session.undelivered.enter() {
+        if !charge.grow(text.len()) || !from.undelivered.enter() {
             return None;
         }
-        if !state.undelivered.enter() {
-            session.undelivered.leave();
+        if !state.session_bus.undelivered.enter() {
+            from.undelivered.leave();
             return None;
         }
         Some(Self {
             _charge: charge,
             _open: state.open.token(),
-            endpoint,
-            session,
+            from,
+            _session: session,
             stray,
             text,
             confirmation: None,
@@ -217,26 +216,26 @@ impl Waiting {
     /// Relays the message when the store and the bus work again, or gives up when the endpoint has closed.
     async fn deliver(self) {
         let Self {
-            endpoint,
-            session,
+            from,
             stray,
             text,
             confirmation,
             ..
         } = &self;
         let confirmed = || confirmation.as_ref().is_some_and(Confirmation::has_arrived);
+        let state = &from.endpoint.state;
         let mut given_up = after(Instant::now(), WAITS);
         let mut is_known = true;
-        while Instant::now() < given_up && !endpoint.state.drained.is_set() {
+        while Instant::now() < given_up && !state.drained.is_set() {
             select! {
                 () = sleep(RETRY) => {}
-                () = endpoint.state.drained.wait() => {}
+                () = state.drained.wait() => {}
                 () = arrival(confirmation.as_ref()) => {}
             }
             if confirmed() {
                 return;
             }
-            match endpoint.relay(session, stray, text).await {
+            match from.relay(stray, text).await {
                 Ok(Relayed::Delivered) => return,
                 // The node that has asked may not have reached the store or the bus again.
                 Ok(Relayed::Told) if is_known => {
@@ -262,20 +261,21 @@ async fn arrival(confirmation: Option<&Confirmation>) {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.session.undelivered.leave();
-        self.endpoint.state.undelivered.leave();
+        self.from.undelivered.leave();
+        let state = &self.from.endpoint.state;
+        state.session_bus.undelivered.leave();
     }
 }
 
-impl StreamableHttp {
+impl Relay {
     /// Relays a message. If the store or the bus fails, the message waits here, because a client posts an answer only once. Returns
     /// false if too many messages wait.
     async fn deliver(&self, session: SessionGuard, stray: Stray, text: String) -> bool {
         let confirmation = match &stray {
-            Stray::Answer(id) => Some(session.confirmations.expect(*id)),
+            Stray::Answer(id) => Some(self.confirmations.expect(*id)),
             Stray::Notification => None,
         };
-        let relayed = self.relay(&session, &stray, &text).await;
+        let relayed = self.relay(&stray, &text).await;
         if matches!(relayed, Ok(Relayed::Delivered)) {
             return true;
         }
@@ -295,8 +295,10 @@ impl StreamableHttp {
     ///
     /// # Errors
     /// If it is unknown whether the node receives it.
-    async fn relay(&self, session: &Session, stray: &Stray, text: &str) -> Result<Relayed> {
-        if let (Stray::Answer(id), Some(store)) = (stray, &self.settings.events) {
+    async fn relay(&self, stray: &Stray, text: &str) -> Result<Relayed> {
+        let (session, settings) = (&self.session, &self.endpoint.settings);
+        let tell = || tell_message(settings.bus.as_ref(), session.id(), text);
+        if let (Stray::Answer(id), Some(store)) = (stray, &settings.events) {
             let place = questions::place(store, session.id(), *id);
             match place.after(0, 0).await? {
                 Replay::Events { ended: false, .. } => {
@@ -311,12 +313,12 @@ impl StreamableHttp {
                 Replay::Events { .. } => return Ok(Relayed::Delivered),
                 // The store may have been full or unavailable when the question was asked.
                 Replay::Lost => {
-                    self.tell_message(session, text).await?;
+                    tell().await?;
                     return Ok(Relayed::Told);
                 }
             }
         }
-        self.tell_message(session, text).await?;
+        tell().await?;
         Ok(Relayed::Delivered)
     }
 }

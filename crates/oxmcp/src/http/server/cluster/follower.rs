@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_core::future::BoxFuture;
 use oxmcp_protocol::{
     ErrorObject, RequestId,
     internal::{answered_ids, write_error},
@@ -13,14 +14,13 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::super::{
-    persistence::log,
-    stored_events::{LEASE, Record, encode},
-    stream_writer::{RETRY, StreamKey},
-    streams::REPLAYED,
+use super::{
+    leased::{LEASE, RETRY, changed},
+    records::{Record, find_back},
 };
 use crate::{
     error::{Error, Result},
+    http::server::sessions::{FollowedStream, REPLAYED, StreamKey, encode, log},
     store::{Claim, EventBatch, Lease, Replay, StreamWrite},
 };
 
@@ -61,14 +61,7 @@ impl Follower {
         }
     }
 
-    /// Restarts after this event.
-    pub(crate) fn restart(&mut self, seen: u64) {
-        self.seen = seen;
-        self.has_ended = false;
-    }
-
-    /// The next events, encoded for the client. `None` at the end of the stream, or if it cannot continue. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
+    async fn next_events(&mut self) -> Option<Vec<u8>> {
         while !self.has_ended {
             match self.place.after(self.seen, REPLAYED).await {
                 Ok(Replay::Events { events, ended }) => {
@@ -78,8 +71,9 @@ impl Follower {
                         self.was_told = false;
                         self.look = Instant::now() + LOOK;
                         let stream = &self.place.stream;
-                        let (seen, has_empty) = (&mut self.seen, self.has_empty);
-                        return Some(encode(stream, seen, &events, has_empty, None));
+                        let (seen, has_empty) = (self.seen, self.has_empty);
+                        self.seen += events.len() as u64;
+                        return Some(encode(stream, seen, &events, has_empty, |_, _| true));
                     }
                     if !ended {
                         self.wait_for_events().await?;
@@ -105,7 +99,7 @@ impl Follower {
         }
         select! {
             biased;
-            () = self.place.changed(self.seen, self.was_told) => {
+            () = changed(&self.place, self.seen, self.was_told) => {
                 self.was_told = true;
                 return Some(());
             }
@@ -161,7 +155,7 @@ impl Follower {
         if let Some(first) = self.event(1).await? {
             return Ok(Record::read(&first));
         }
-        let newest = self.place.find_back(self.seen, |record| match record {
+        let newest = find_back(&self.place, self.seen, |record| match record {
             Record::Request(_) | Record::Batch(_) => Some(record),
             Record::Opened | Record::Sent(_) => None,
         });
@@ -175,6 +169,17 @@ impl Follower {
             Replay::Events { events, .. } => events.into_iter().next(),
             Replay::Lost => None,
         })
+    }
+}
+
+impl FollowedStream for Follower {
+    fn next(&mut self) -> BoxFuture<'_, Option<Vec<u8>>> {
+        Box::pin(self.next_events())
+    }
+
+    fn restart(&mut self, seen: u64) {
+        self.seen = seen;
+        self.has_ended = false;
     }
 }
 

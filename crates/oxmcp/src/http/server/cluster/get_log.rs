@@ -1,31 +1,36 @@
-//! The GET stream of a session that several nodes share. The node where the client last opened it sends it, and the store records
-//! how much of it was sent.
+//! The log of the GET stream of a session that several nodes share. The node where the client last opened it sends it, and the store
+//! records how much of it was sent.
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
+use futures_core::future::BoxFuture;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    super::{
-        persistence::log,
-        stored_events::{Record, ToldChanges},
-        stream_writer::{StreamKey, StreamWriter},
-        streams::REPLAYED,
-    },
     forward::Forwarder,
+    leased::{Leased, changed},
+    records::{Record, ToldChanges, find_back},
 };
 use crate::{
     error::Result,
+    http::server::{
+        event_encoding::encode,
+        sessions::{
+            Append, Moment, NodeEvent, Opened, REPLAYED, Replayed, StreamKey, StreamLog,
+            StreamWriter, Written, is_note, log,
+        },
+    },
     session::task::spawn,
-    store::{Claim, Lease, Replay},
+    store::{Claim, Lease, Replay, StreamWrite},
 };
 
 /// The duration of this node's lease on the stream, unless another node takes it. Nodes do not wait for the lease to expire.
 const HELD: Duration = Duration::from_secs(60 * 60);
 
-/// The state of the GET stream on the node that sends it.
-pub(crate) struct GetStream {
+/// The log of the GET stream on the node that sends it.
+pub(crate) struct GetLog {
+    writer: StreamWriter<Told>,
     forwarder: Arc<Forwarder>,
     /// Messages outside requests that wait on this node. `None` until this stream takes them.
     waiting: Option<OwnedMutexGuard<Vec<u8>>>,
@@ -36,63 +41,94 @@ pub(crate) struct GetStream {
     marked: u64,
     /// Whether the last wait reported a change, without an event sent since then.
     was_told: bool,
-    /// The changes that the client was notified of.
-    pub(crate) told: ToldChanges,
-    /// Whether the client may have been notified of other changes.
-    is_new: bool,
 }
 
-impl GetStream {
-    pub(crate) fn new(forwarder: &Arc<Forwarder>) -> Self {
+/// Appends events under a lease, and leaves out changes that an earlier event has announced.
+struct Told {
+    leased: Leased,
+    /// The changes that the client was notified of.
+    changes: ToldChanges,
+    batch: Batch,
+}
+
+/// The messages of one write.
+#[derive(Default)]
+struct Batch {
+    /// The indexes of the first and of the last stored message.
+    kept: Option<(u64, u64)>,
+    /// Whether another node has written events between those.
+    has_gap: bool,
+    /// The messages that were not stored, as lines.
+    unkept: Vec<u8>,
+}
+
+impl Append for Told {
+    fn key(&self) -> &StreamKey {
+        self.leased.key()
+    }
+
+    async fn append(&mut self, write: StreamWrite) -> Result<Option<Vec<u64>>> {
+        self.leased.append(write).await
+    }
+
+    fn record(&mut self, index: Option<u64>, message: &[u8]) -> bool {
+        let batch = &mut self.batch;
+        let Some(index) = index else {
+            if !message.is_empty() && !is_note(message) {
+                batch.unkept.extend_from_slice(message);
+                batch.unkept.push(b'\n');
+            }
+            return true;
+        };
+        let (first, before) = batch.kept.unwrap_or((index, index - 1));
+        batch.has_gap |= before + 1 != index;
+        batch.kept = Some((first, index));
+        !self.changes.note(index, message)
+    }
+}
+
+impl GetLog {
+    pub(crate) fn new(key: StreamKey, has_empty: bool, forwarder: &Arc<Forwarder>) -> Self {
+        let told = Told {
+            leased: Leased::unheld(key),
+            changes: ToldChanges::default(),
+            batch: Batch::default(),
+        };
         Self {
+            writer: StreamWriter::new(told, has_empty),
             forwarder: Arc::clone(forwarder),
             waiting: None,
             is_taken: false,
             watching: Watching::default(),
             marked: 0,
             was_told: false,
-            told: ToldChanges::default(),
-            is_new: true,
         }
     }
 
     /// Takes the messages outside requests that wait on this node, and all that follow.
-    pub(crate) async fn take_waiting(&mut self) -> Vec<u8> {
+    async fn take_waiting(&mut self) -> Vec<u8> {
         let mut waiting = self.forwarder.lock().await;
-        let taken = std::mem::take(&mut *waiting);
+        let taken = mem::take(&mut *waiting);
         self.waiting = Some(waiting);
         taken
     }
 
-    pub(crate) fn is_taken(&self) -> bool {
-        self.is_taken
-    }
-
-    /// Handles a silence of the stream. Returns whether the stream must still be taken.
-    pub(crate) fn is_delegated(&mut self) -> bool {
-        // By now all nodes have announced the changes they know.
-        self.told.clear();
-        !self.is_taken
-    }
-
     /// Takes the stream from the node that has it. Returns the index of the last event that its client has seen, or else of the
-    /// last that any client has read. `None` if the store does not return it.
-    pub(crate) async fn take(
-        &mut self,
-        writer: &mut StreamWriter,
-        seen: Option<u64>,
-    ) -> Option<u64> {
+    /// last that any client has read. `None` if the store does not return it; then this node sends only its own messages.
+    async fn take(&mut self, seen: Option<u64>) -> Option<u64> {
+        let writer = &mut self.writer;
         let found = async {
-            let Some(epoch) = writer.place().claim(Claim::Take, HELD).await? else {
+            let Some(epoch) = writer.appender.key().claim(Claim::Take, HELD).await? else {
                 return Ok(None);
             };
-            writer.hold(Lease::new(epoch, HELD));
+            writer.appender.leased.hold(Lease::new(epoch, HELD));
             if seen.is_some() {
                 return Ok(seen);
             }
-            let opened = writer.write(&Record::Opened.line(), false, None).await;
-            match opened.kept {
-                Some((index, _)) => last_sent(writer.place(), index).await.map(Some),
+            writer.appender.batch = Batch::default();
+            writer.write(&Record::Opened.line(), false).await;
+            match writer.appender.batch.kept {
+                Some((index, _)) => last_sent(writer.appender.key(), index).await.map(Some),
                 None => Ok(None),
             }
         };
@@ -101,41 +137,133 @@ impl GetStream {
         found
     }
 
-    /// Records that a new client has arrived, which has seen part of the stream.
-    pub(crate) fn note_client(&mut self) {
-        self.is_new = true;
-    }
-
-    /// Finds the changes that a newly arrived client was notified of, in the events up to this one.
-    pub(crate) async fn look_back(&mut self, place: &StreamKey, seen: u64) {
-        if !std::mem::take(&mut self.is_new) {
-            return;
+    async fn write_lines(&mut self, lines: &[u8], ends: bool, sent: u64) -> Written {
+        self.writer.appender.batch = Batch::default();
+        let (events, last) = self.writer.write(lines, ends).await;
+        let Told { leased, batch, .. } = &mut self.writer.appender;
+        if leased.is_fenced() {
+            return Written::Taken;
         }
-        look_back(&mut self.told, place, seen).await;
+        match batch.kept {
+            Some((first, _)) if self.is_taken && (batch.has_gap || first != sent + 1) => {
+                // Other nodes have added events before these.
+                let mut unkept = Vec::new();
+                encode(&mut unkept, &mem::take(&mut batch.unkept));
+                return Written::Replay(sent, unkept);
+            }
+            Some(_) if self.is_taken => self.note_sent(),
+            _ => {}
+        }
+        Written::Events(events, last)
     }
 
-    /// Waits until other nodes may have added events after this one, or taken the stream. Cancel safe.
-    pub(crate) async fn changed(&mut self, place: Option<&StreamKey>, sent: u64) {
-        let Some(place) = place.filter(|_| self.is_taken) else {
-            return pending().await;
+    /// Tells other nodes that a client has read all events up to this one.
+    async fn mark(&mut self, sent: u64) -> Written {
+        let written = self
+            .write_lines(&Record::Sent(sent).line(), false, sent)
+            .await;
+        // The mark itself does not need a mark, unless other nodes have added events before it.
+        self.marked = match written {
+            Written::Events(_, Some(last)) if last == sent + 1 => last,
+            _ => sent,
         };
-        self.watching.changed(place, sent, self.was_told).await;
-        self.was_told = true;
+        written
     }
 
     /// Records that another event was sent.
-    pub(crate) fn note_sent(&mut self) {
+    fn note_sent(&mut self) {
         self.watching = Watching::default();
         self.was_told = false;
     }
+}
 
-    /// Whether the store has yet to record that all events up to this one were sent.
-    pub(crate) fn is_unmarked(&self, sent: u64) -> bool {
+impl StreamLog for GetLog {
+    fn open(&mut self, seen: Option<u64>, _: bool) -> BoxFuture<'_, Opened> {
+        Box::pin(async move {
+            let waiting = self.take_waiting().await;
+            let position = self.take(seen).await;
+            Opened {
+                waiting,
+                written: replay_after(position),
+                has_id: position.is_some() && self.writer.has_empty,
+            }
+        })
+    }
+
+    fn write<'a>(&'a mut self, lines: &'a [u8], ends: bool, sent: u64) -> BoxFuture<'a, Written> {
+        Box::pin(self.write_lines(lines, ends, sent))
+    }
+
+    fn write_empty(&mut self) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(self.writer.write_empty())
+    }
+
+    fn after(&mut self, seen: u64, is_new: bool) -> BoxFuture<'_, Option<Replayed>> {
+        Box::pin(async move {
+            let (key, changes) = (
+                self.writer.appender.key().clone(),
+                &mut self.writer.appender.changes,
+            );
+            if is_new {
+                look_back(changes, &key, seen).await;
+            }
+            let mut changes = mem::take(changes);
+            let is_sent = |index, event: &[u8]| !changes.note(index, event);
+            let replayed = self.writer.after(seen, is_sent).await;
+            self.writer.appender.changes = changes;
+            if replayed.as_ref().is_some_and(|it| it.last > seen) {
+                self.note_sent();
+            }
+            replayed
+        })
+    }
+
+    fn end(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.writer.end())
+    }
+
+    fn changed(&mut self, sent: u64) -> Option<BoxFuture<'_, NodeEvent>> {
+        if !self.is_taken {
+            return None;
+        }
+        Some(Box::pin(async move {
+            let key = self.writer.appender.key();
+            self.watching.changed(key, sent, self.was_told).await;
+            self.was_told = true;
+            NodeEvent::Stored
+        }))
+    }
+
+    fn is_unmarked(&self, sent: u64) -> bool {
         self.is_taken && self.marked < sent
     }
 
-    pub(crate) fn note_marked(&mut self, sent: u64) {
-        self.marked = sent;
+    fn note(&mut self, moment: Moment, sent: u64) -> BoxFuture<'_, Written> {
+        Box::pin(async move {
+            match moment {
+                Moment::Read => self.mark(sent).await,
+                Moment::Silent => {
+                    // By now all nodes have announced the changes they know.
+                    self.writer.appender.changes.clear();
+                    match self.is_taken {
+                        true => Written::default(),
+                        false => replay_after(self.take(None).await),
+                    }
+                }
+                Moment::Unchanged => match self.writer.appender.leased.is_newest().await {
+                    true => Written::default(),
+                    false => Written::Taken,
+                },
+            }
+        })
+    }
+}
+
+/// The events after the position from which a stream was taken.
+fn replay_after(position: Option<u64>) -> Written {
+    match position {
+        Some(position) => Written::Replay(position, Vec::new()),
+        None => Written::default(),
     }
 }
 
@@ -145,11 +273,11 @@ impl GetStream {
 struct Watching(Option<AbortOnDropHandle<()>>);
 
 impl Watching {
-    /// Waits as [`StreamKey::changed`] does, and continues the same wait if this future was dropped. Cancel safe.
+    /// Waits as [`changed`] does, and continues the same wait if this future was dropped. Cancel safe.
     async fn changed(&mut self, place: &StreamKey, sent: u64, was_told: bool) {
         let watching = self.0.get_or_insert_with(|| {
             let place = place.clone();
-            AbortOnDropHandle::new(spawn(async move { place.changed(sent, was_told).await }))
+            AbortOnDropHandle::new(spawn(async move { changed(&place, sent, was_told).await }))
         });
         // If the store panicked, the next wait tries again.
         drop(watching.await);
@@ -157,7 +285,7 @@ impl Watching {
     }
 }
 
-impl Drop for GetStream {
+impl Drop for GetLog {
     fn drop(&mut self) {
         // Messages from here on are for the node that sends the stream next.
         self.waiting = None;
@@ -186,7 +314,7 @@ async fn look_back(told: &mut ToldChanges, place: &StreamKey, seen: u64) {
 
 /// The last event before this one that a record marks as sent, or else the event before all stored ones.
 async fn last_sent(place: &StreamKey, opened: u64) -> Result<u64> {
-    let sent = place.find_back(opened.saturating_sub(1), |record| match record {
+    let sent = find_back(place, opened.saturating_sub(1), |record| match record {
         Record::Sent(index) => Some(index),
         _ => None,
     });
@@ -202,7 +330,7 @@ mod tests {
     use tokio::{sync::Semaphore, task::yield_now, time::timeout};
 
     use super::*;
-    use crate::store::{EventBatch, EventStore, MemoryEventStore, StreamWrite, any_event_store};
+    use crate::store::{EventBatch, EventStore, MemoryEventStore, any_event_store};
 
     fn place(store: MemoryEventStore) -> StreamKey {
         StreamKey {

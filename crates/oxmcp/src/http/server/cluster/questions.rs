@@ -6,13 +6,9 @@ use std::sync::{Arc, Weak};
 use tokio::{runtime::Handle, time::sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::{
-    persistence::log,
-    session::Session,
-    stored_events::LEASE,
-    stream_writer::{RETRY, StreamKey},
-};
+use super::leased::{LEASE, RETRY, changed};
 use crate::{
+    http::server::sessions::{Session, StreamKey, log},
     session::{
         connection::Caller,
         task::{spawn, spawn_on},
@@ -89,7 +85,7 @@ async fn look(session: Weak<Session>, place: StreamKey, mut is_open: bool) {
             is_open = open(&place).await;
             continue;
         }
-        place.changed(0, was_told).await;
+        changed(&place, 0, was_told).await;
         was_told = true;
         match place.after(0, 1).await {
             Ok(Replay::Events { events, ended }) => {
