@@ -49,14 +49,14 @@ fn model(tools: &Value, messages: &[Value]) -> Value {
         assert!(tools.clone().any(|it| it["name"] == name), "no tool {name}");
         json!([{"type": "tool_use", "id": messages.len().to_string(), "name": name, "input": input}])
     };
-    let last = messages
-        .last()
-        .map_or(&Value::Null, |it| &it["content"][0]["content"][0]["text"]);
+    let last = messages.last();
+    let last = last.and_then(|it| it.pointer("/content/0/content/0/text"));
+    let result = last.and_then(Value::as_str).unwrap_or_default();
     match messages.len() {
         1 => call("calculator_add", json!({"a": 19, "b": 23})),
         3 => call(
             "notes_write",
-            json!({"text": format!("19 + 23 = {}", last.as_str().unwrap_or_default())}),
+            json!({"text": format!("The sum is {result}")}),
         ),
         5 => call("calculator_add", json!({"a": "nineteen"})),
         _ => json!([{"type": "text", "text": "I wrote a note, and learned what a number is."}]),
@@ -107,7 +107,7 @@ async fn main() -> Result<()> {
             println!("{} {}", text("name"), block["input"]);
             let outcome = group.call_tool(text("name"), &block["input"]).await;
             let result = api.result(text("id"), &outcome);
-            println!("  {}", result["content"][0]["text"]);
+            println!("  {result}");
             results.push(result);
         }
         if results.is_empty() {

@@ -1,5 +1,7 @@
-//! Shared parts of the examples: an authorization server for development, a simulated browser, a load balancer, and processes.
+//! Shared parts of the examples: a host of apps, an authorization server for development, a simulated browser, a load balancer, and processes.
 
+#[cfg(feature = "apps")]
+mod app_host;
 #[cfg(feature = "cluster")]
 mod balancer;
 #[cfg(feature = "authorization")]
@@ -9,6 +11,8 @@ mod issuer;
 #[cfg(feature = "cluster")]
 mod processes;
 
+#[cfg(feature = "apps")]
+pub use app_host::AppHost;
 #[cfg(feature = "cluster")]
 pub use balancer::balance;
 #[cfg(feature = "authorization")]

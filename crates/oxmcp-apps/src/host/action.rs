@@ -231,7 +231,7 @@ pub enum Notice {
     AppToolResult(CallKey, Result<CallToolResult, ErrorObject>),
 }
 
-/// What a view says of itself. Do not trust it.
+/// The description that a view gives of itself. Do not trust it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AppInfo {
@@ -245,7 +245,7 @@ pub struct AppInfo {
     pub display_modes: Option<Vec<DisplayMode>>,
 }
 
-/// What a view adds to the context of the model.
+/// The context that a view gives to the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelContext {
@@ -279,5 +279,29 @@ pub fn file_name(uri: &str) -> String {
     match name.is_empty() || is_escaped {
         true => "download".to_owned(),
         false => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_safe() {
+        let long = format!("file:///{}.txt", "x".repeat(500));
+        assert_eq!(file_name(&long).len(), 100);
+        for (uri, expected) in [
+            ("file:///a/b.txt?x#y", "b.txt"),
+            ("b.txt", "b.txt"),
+            ("file:///C:\\windows\\b.txt", "b.txt"),
+            ("file:///..", "download"),
+            ("file:///a/", "download"),
+            ("file:///.bashrc", "bashrc"),
+            ("file:///a\u{202e}b\n.txt", "ab.txt"),
+            ("file:///a%2fb", "download"),
+            ("file:///a.exe. ", "a.exe"),
+        ] {
+            assert_eq!(file_name(uri), expected, "{uri}");
+        }
     }
 }

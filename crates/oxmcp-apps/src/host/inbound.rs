@@ -26,7 +26,7 @@ use crate::host::{
     message::{Message, Params},
 };
 
-/// What becomes of a request of a view.
+/// The outcome of checking a request of a view.
 enum Handled {
     Answered(Value),
     Forward(ServerRequestKind),

@@ -782,22 +782,3 @@ fn page_is_given_to_the_proxy_once() {
     assert!(answer[0].contains("\"sandbox\":{\"csp\""));
     assert_eq!(Rig::ready().notify(ready, json!({})), ["report"]);
 }
-
-#[test]
-fn file_names_are_safe() {
-    let long = format!("file:///{}.txt", "x".repeat(500));
-    assert_eq!(file_name(&long).len(), 100);
-    for (uri, expected) in [
-        ("file:///a/b.txt?x#y", "b.txt"),
-        ("b.txt", "b.txt"),
-        ("file:///C:\\windows\\b.txt", "b.txt"),
-        ("file:///..", "download"),
-        ("file:///a/", "download"),
-        ("file:///.bashrc", "bashrc"),
-        ("file:///a\u{202e}b\n.txt", "ab.txt"),
-        ("file:///a%2fb", "download"),
-        ("file:///a.exe. ", "a.exe"),
-    ] {
-        assert_eq!(file_name(uri), expected, "{uri}");
-    }
-}

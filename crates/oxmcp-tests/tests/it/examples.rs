@@ -67,6 +67,19 @@ fn crashed_server() {
 }
 
 #[test]
+fn apps() {
+    // Without a terminal it ends at once; the URL has a port and a secret.
+    let printed = prints(("apps", &[]));
+    let lines: Vec<_> = printed.lines().collect();
+    let [reset, roll, open] = &lines[..] else {
+        panic!("three lines: {printed}");
+    };
+    assert_eq!(*reset, "reset is for the app");
+    assert_eq!(*roll, "roll is for the model and the app");
+    assert!(open.starts_with("Open http://127.0.0.1:"), "{open}");
+}
+
+#[test]
 fn quickstart() {
     insta::assert_snapshot!(prints(("quickstart", &[])), @r#"
     Connected to teahouse. It speaks MCP 2026-07-28.
@@ -159,12 +172,12 @@ fn agent() {
     calculator is Ready
     notes is Ready
     calculator_add {"a":19,"b":23}
-      "42.0"
-    notes_write {"text":"19 + 23 = 42.0"}
-    notes asks the user: Write "19 + 23 = 42.0"?
-      "written"
+      {"content":[{"text":"42.0","type":"text"}],"tool_use_id":"1","type":"tool_result"}
+    notes_write {"text":"The sum is 42.0"}
+    notes asks the user: Write "The sum is 42.0"?
+      {"content":[{"text":"written","type":"text"}],"tool_use_id":"3","type":"tool_result"}
     calculator_add {"a":"nineteen"}
-      "The arguments of add are not valid.\n/: \"b\" is missing (a number)\n/a: expected a number, got the string \"nineteen\""
+      {"content":[{"text":"The arguments of add are not valid.\n/: \"b\" is missing (a number)\n/a: expected a number, got the string \"nineteen\"","type":"text"}],"is_error":true,"tool_use_id":"5","type":"tool_result"}
     I wrote a note, and learned what a number is.
     "#);
 }

@@ -1,19 +1,14 @@
-//! The check that an extension makes of the features of its server, before the server begins to serve.
+//! The features of a server, as the checks of extensions see them before the server begins to serve.
 
 use std::{fmt, sync::Arc};
 
 use oxmcp_protocol::{Resource, ResourceTemplate, Tool};
 
-use crate::{
-    error::{Error, Result},
-    extension::{definition::Extension, registry::Extensions},
-};
-
 /// A check of a server's features, which returns the first problem.
-pub(crate) type FeatureCheck =
-    Arc<dyn Fn(&ServedFeatures<'_>) -> std::result::Result<(), String> + Send + Sync>;
+pub(crate) type FeatureCheck = Arc<dyn Fn(&ServedFeatures<'_>) -> Result<(), String> + Send + Sync>;
 
-/// The tools, resources and templates of a server, as entries of its listings, for [`Extension::check_features`].
+/// The tools, resources and templates of a server, as entries of its listings, for
+/// [`Extension::check_features`](crate::Extension::check_features).
 pub struct ServedFeatures<'a> {
     pub(crate) tools: Vec<&'a Tool>,
     pub(crate) resources: Vec<&'a Resource>,
@@ -55,57 +50,5 @@ impl fmt::Debug for ServedFeatures<'_> {
             .field("resources", &self.resources.len())
             .field("resource_templates", &self.templates.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl Extension {
-    /// For servers: adds a check of the server's tools and resources. The server refuses to serve if the check returns a
-    /// problem, and [`Server::check`](crate::Server::check) reports it. The check runs before the server begins to serve;
-    /// features that are added later are not checked.
-    ///
-    /// ```
-    /// use oxmcp::{Extension, Server, Tool};
-    ///
-    /// let titled = || Extension::new("com.example/titled").check_features(|features| {
-    ///     match features.tools().iter().find(|tool| tool.title.is_none()) {
-    ///         Some(tool) => Err(format!("tool {:?} has no title; set one with `.title(…)`", tool.name)),
-    ///         None => Ok(()),
-    ///     }
-    /// });
-    /// let now = || Tool::new("now", "Tell the time", || async { "ten past two" });
-    /// let error = Server::new("clock", "1.0.0").extension(titled()).tool(now()).check().unwrap_err();
-    /// assert!(error.message().contains("has no title"));
-    /// assert!(Server::new("clock", "1.0.0").extension(titled()).tool(now().title("Time")).check().is_ok());
-    /// ```
-    #[must_use]
-    pub fn check_features(
-        mut self,
-        check: impl Fn(&ServedFeatures<'_>) -> std::result::Result<(), String> + Send + Sync + 'static,
-    ) -> Self {
-        self.feature_checks.push(Arc::new(check));
-        self
-    }
-}
-
-impl Extensions {
-    /// Runs the checks that extensions make of the server's features.
-    ///
-    /// # Errors
-    /// The first problem, and the extension that reports it.
-    pub(crate) fn check_features(&self, features: &ServedFeatures<'_>) -> Result<()> {
-        for extension in &self.all {
-            for check in &extension.feature_checks {
-                check(features).map_err(|problem| {
-                    let id = &extension.id;
-                    Error::misuse(format!("the extension {id}: {problem}"))
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether an extension checks the server's features.
-    pub(crate) fn checks_features(&self) -> bool {
-        self.all.iter().any(|it| !it.feature_checks.is_empty())
     }
 }

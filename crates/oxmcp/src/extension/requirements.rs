@@ -1,4 +1,5 @@
-//! The requirements of extensions on their own side, and the revisions of an extension that a peer may declare.
+//! The requirements of extensions on their own side, their checks of the features of a server, and the revisions of an extension
+//! that a peer may declare.
 
 use std::sync::Arc;
 
@@ -6,8 +7,6 @@ use oxmcp_protocol::JsonObject;
 use serde::Serialize;
 use serde_json::Value;
 
-#[cfg(feature = "server")]
-use crate::session::connection::RequestContext;
 use crate::{
     error::{Error, Result},
     extension::{
@@ -15,6 +14,8 @@ use crate::{
         registry::Extensions,
     },
 };
+#[cfg(feature = "server")]
+use crate::{extension::feature_check::ServedFeatures, session::connection::RequestContext};
 
 impl Extensions {
     /// Records the requirements that are not met. `capabilities` are those that this side declares.
@@ -127,6 +128,60 @@ impl Extension {
 
 fn revision(member: Option<&Value>) -> Option<&str> {
     member.and_then(Value::as_str)
+}
+
+#[cfg(feature = "server")]
+impl Extension {
+    /// For servers: adds a check of the server's tools and resources. The server refuses to serve if the check returns a
+    /// problem, and [`Server::check`](crate::Server::check) reports it. The check runs before the server begins to serve;
+    /// features that are added later are not checked.
+    ///
+    /// ```
+    /// use oxmcp::{Extension, Server, Tool};
+    ///
+    /// let titled = || Extension::new("com.example/titled").check_features(|features| {
+    ///     match features.tools().iter().find(|tool| tool.title.is_none()) {
+    ///         Some(tool) => Err(format!("tool {:?} has no title; set one with `.title(…)`", tool.name)),
+    ///         None => Ok(()),
+    ///     }
+    /// });
+    /// let now = || Tool::new("now", "Tell the time", || async { "ten past two" });
+    /// let error = Server::new("clock", "1.0.0").extension(titled()).tool(now()).check().unwrap_err();
+    /// assert!(error.message().contains("has no title"));
+    /// assert!(Server::new("clock", "1.0.0").extension(titled()).tool(now().title("Time")).check().is_ok());
+    /// ```
+    #[must_use]
+    pub fn check_features(
+        mut self,
+        check: impl Fn(&ServedFeatures<'_>) -> std::result::Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.feature_checks.push(Arc::new(check));
+        self
+    }
+}
+
+#[cfg(feature = "server")]
+impl Extensions {
+    /// Runs the checks that extensions make of the server's features.
+    ///
+    /// # Errors
+    /// The first problem, and the extension that reports it.
+    pub(crate) fn check_features(&self, features: &ServedFeatures<'_>) -> Result<()> {
+        for extension in &self.all {
+            for check in &extension.feature_checks {
+                check(features).map_err(|problem| {
+                    let id = &extension.id;
+                    Error::misuse(format!("the extension {id}: {problem}"))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an extension checks the server's features.
+    pub(crate) fn checks_features(&self) -> bool {
+        self.all.iter().any(|it| !it.feature_checks.is_empty())
+    }
 }
 
 #[cfg(test)]
