@@ -67,8 +67,7 @@ impl Node {
         let address = free_address()?;
         let mut command = Command::new(env::current_exe()?);
         command.args([name, &address.to_string(), redis]);
-        let process = Some(Process::start(&mut command, address)?);
-        let process = Arc::new(Mutex::new(process));
+        let process = Arc::new(Mutex::new(Some(Process::start(&mut command, address)?)));
         Ok(Self {
             name,
             address,

@@ -82,7 +82,7 @@ async fn client_for_one_server_has_its_label() {
     };
     let server = Server::new("bank", "1.0.0").tool(Tool::new("ask", "Asks", ask));
     let answer = |_: ElicitFormParams, cx: RequestContext| async move {
-        let name = cx.server_label().unwrap_or("nobody".into());
+        let name = cx.server_label().unwrap_or_else(|| "nobody".into());
         Accept(Name { name })
     };
     let client = client().on_elicit(answer);
