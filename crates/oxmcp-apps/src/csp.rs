@@ -216,7 +216,7 @@ mod tests {
         );
     }
 
-    // Attack: a server adds directives to the policy by an entry of its lists.
+    // A server adds directives to the policy by an entry of its lists.
     #[test]
     fn policy_has_only_declared_origins() {
         let evil = "https://a.example; script-src *";
@@ -238,7 +238,7 @@ mod tests {
         );
     }
 
-    // Attack: a server declares more origins than fit in a header.
+    // A server declares more origins than fit in a header.
     #[test]
     fn origins_of_a_list_are_bounded() {
         let many: Vec<_> = (0..1000)

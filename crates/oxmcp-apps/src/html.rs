@@ -1,8 +1,12 @@
-//! The document of an app: whether it is HTML5, and where a policy is inserted.
+//! The document of an app: whether it is HTML5, and the document with its policy.
 
-/// Returns the position after the doctype of an HTML5 document; `None` if it does not begin with one. White space, comments
-/// and a byte order mark may precede it.
-pub(crate) fn end_of_doctype(html: &str) -> Option<usize> {
+/// Whether a document begins with the doctype of HTML5. White space, comments and a byte order mark may precede it.
+pub(crate) fn is_html5(html: &str) -> bool {
+    doctype(html).is_some_and(|words| is_of_html5(&words))
+}
+
+/// The words of the doctype that a document begins with.
+fn doctype(html: &str) -> Option<Vec<&str>> {
     const DOCTYPE: &str = "<!doctype";
     let mut rest = html.strip_prefix('\u{feff}').unwrap_or(html);
     loop {
@@ -14,29 +18,33 @@ pub(crate) fn end_of_doctype(html: &str) -> Option<usize> {
     }
     let (start, inner) = rest.split_at_checked(DOCTYPE.len())?;
     let (inner, _) = inner.split_once('>')?;
-    let mut words = inner.split_ascii_whitespace();
-    let is_spaced = inner.starts_with(|it: char| it.is_ascii_whitespace());
-    let is_html = words
-        .next()
-        .is_some_and(|it| it.eq_ignore_ascii_case("html"));
-    let is_html5 = start.eq_ignore_ascii_case(DOCTYPE) && is_spaced && is_html;
-    // Other doctypes are those of older versions.
-    let legacy = |it: &str| {
-        it.eq_ignore_ascii_case("system") || it.trim_matches(['"', '\'']) == "about:legacy-compat"
-    };
-    let is_html5 = is_html5 && words.all(legacy);
-    is_html5.then(|| html.len() - rest.len() + start.len() + inner.len() + 1)
+    let is_doctype = start.eq_ignore_ascii_case(DOCTYPE)
+        && inner.starts_with(|it: char| it.is_ascii_whitespace());
+    is_doctype.then(|| inner.split_ascii_whitespace().collect())
 }
 
-/// Returns the document with a policy in a `meta` element before everything that the policy governs. A parser creates the
-/// head for it.
+/// Whether a doctype is that of HTML5. Others are those of older versions.
+fn is_of_html5(words: &[&str]) -> bool {
+    let is_legacy = |it: &&str| {
+        it.eq_ignore_ascii_case("system") || it.trim_matches(['"', '\'']) == "about:legacy-compat"
+    };
+    match words {
+        [name, rest @ ..] => name.eq_ignore_ascii_case("html") && rest.iter().all(is_legacy),
+        [] => false,
+    }
+}
+
+/// Returns the document with a policy in a `meta` element before everything that the policy governs.
+///
+/// The element has a doctype of its own and precedes the whole document, in which browsers ignore a second doctype. A position
+/// inside of it would have to be found as each HTML parser finds it.
 #[cfg(feature = "host")]
 pub(crate) fn with_policy(html: &str, policy: &str) -> String {
-    let (before, after) = html
-        .split_at_checked(end_of_doctype(html).unwrap_or_default())
-        .unwrap_or(("", html));
+    let html = html.strip_prefix('\u{feff}').unwrap_or(html);
     // A policy consists of keywords and checked origins, and has no double quotes.
-    format!("{before}<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">{after}")
+    format!(
+        "<!doctype html><meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">{html}"
+    )
 }
 
 #[cfg(test)]
@@ -51,8 +59,7 @@ mod tests {
             "\u{feff}\n<!-- a --> <!-- <p> -->\n<!DocType\thtml >x",
             "<!DOCTYPE html SYSTEM \"about:legacy-compat\">",
         ] {
-            let (doctype, _) = good.split_at(end_of_doctype(good).unwrap());
-            assert!(doctype.ends_with('>') && !doctype.contains("hi"));
+            assert!(is_html5(good), "{good}");
         }
         for bad in [
             "",
@@ -67,18 +74,23 @@ mod tests {
             "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"x\">",
             "é",
         ] {
-            assert_eq!(end_of_doctype(bad), None, "{bad}");
+            assert!(!is_html5(bad), "{bad}");
         }
     }
 
     #[cfg(feature = "host")]
     #[test]
-    fn policy_precedes_everything_but_the_doctype() {
-        let meta = "<meta http-equiv=\"Content-Security-Policy\" content=\"p\">";
-        let html = with_policy("<!doctype html><script>1</script>", "p");
-        assert_eq!(html, format!("<!doctype html>{meta}<script>1</script>"));
-        // Attack: a script before the doctype escapes the policy.
-        let html = with_policy("<script>1</script><!doctype html>", "p");
-        assert_eq!(html, format!("{meta}<script>1</script><!doctype html>"));
+    fn policy_precedes_the_whole_document() {
+        let before = "<!doctype html><meta http-equiv=\"Content-Security-Policy\" content=\"p\">";
+        for html in [
+            "<!doctype html><script>1</script>",
+            "<script>1</script><!doctype html>",
+            // For an HTML parser, these comments have ended before the script.
+            "<!--><script>1</script>--><!doctype html>",
+            "<!-- --!><script>1</script>--><!doctype html>",
+        ] {
+            assert_eq!(with_policy(html, "p"), format!("{before}{html}"));
+        }
+        assert_eq!(with_policy("\u{feff}x", "p"), format!("{before}x"));
     }
 }

@@ -255,8 +255,8 @@ pub struct ModelContext {
     pub structured_content: Option<JsonObject>,
 }
 
-/// Returns a safe file name for a download: the last segment of its URI, without path separators, control characters and
-/// leading dots.
+/// Returns a safe file name for a download, of at most 100 bytes: the last segment of its URI, without path separators, control
+/// characters, leading dots and names of devices.
 ///
 /// ```
 /// use oxmcp_apps::host::file_name;
@@ -274,9 +274,25 @@ pub fn file_name(uri: &str) -> String {
         |it: &char| it.is_alphanumeric() || matches!(it, '.' | '-' | '_' | ' ' | '(' | ')');
     // An escape could hide a separator from this function, and not from the file system.
     let is_escaped = last.contains('%');
-    let name: String = last.chars().filter(is_safe).take(MAX_NAME).collect();
-    let name = name.trim_start_matches('.').trim().trim_end_matches('.');
-    match name.is_empty() || is_escaped {
+    let mut name: String = last.chars().filter(is_safe).collect();
+    while name.len() > MAX_NAME {
+        name.pop();
+    }
+    let name = name.trim_matches(['.', ' ']);
+    // Windows opens a device under these names, with any extension.
+    let stem = name
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .trim_end()
+        .to_ascii_uppercase();
+    let is_numbered = |it: &str| it.len() == 1 && it.starts_with(|it: char| it.is_ascii_digit());
+    let port = stem
+        .strip_prefix("COM")
+        .or_else(|| stem.strip_prefix("LPT"));
+    let is_device =
+        ["CON", "PRN", "AUX", "NUL"].contains(&stem.as_str()) || port.is_some_and(is_numbered);
+    match name.is_empty() || is_escaped || is_device {
         true => "download".to_owned(),
         false => name.to_owned(),
     }
@@ -290,6 +306,7 @@ mod tests {
     fn file_names_are_safe() {
         let long = format!("file:///{}.txt", "x".repeat(500));
         assert_eq!(file_name(&long).len(), 100);
+        assert_eq!(file_name(&"é".repeat(100)).len(), 100);
         for (uri, expected) in [
             ("file:///a/b.txt?x#y", "b.txt"),
             ("b.txt", "b.txt"),
@@ -300,6 +317,11 @@ mod tests {
             ("file:///a\u{202e}b\n.txt", "ab.txt"),
             ("file:///a%2fb", "download"),
             ("file:///a.exe. ", "a.exe"),
+            ("file:///a/ .bashrc", "bashrc"),
+            ("file:///x. .", "x"),
+            ("file:///nul.txt", "download"),
+            ("file:///Com1", "download"),
+            ("file:///console.txt", "console.txt"),
         ] {
             assert_eq!(file_name(uri), expected, "{uri}");
         }

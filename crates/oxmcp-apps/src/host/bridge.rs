@@ -1,6 +1,10 @@
 //! [`AppBridge`], the state of one view, and the messages that its host sends to it.
 
-use std::{collections::BTreeMap, fmt, mem, time::Instant};
+use std::{
+    collections::BTreeMap,
+    fmt, mem,
+    time::{Duration, Instant},
+};
 
 use oxmcp::{
     Error, ErrorCode, ErrorObject, RequestId, Result,
@@ -225,7 +229,7 @@ impl AppBridge {
                 "partial tool input must come before the complete input and the result",
             ));
         }
-        self.shown.partial = Some(params_with("arguments", arguments)?);
+        self.shown.partial = Some(tool_arguments(arguments)?);
         Ok(self.flush())
     }
 
@@ -239,7 +243,7 @@ impl AppBridge {
                 "tool input must be given once, and before the result",
             ));
         }
-        self.shown.input = Some(params_with("arguments", arguments)?);
+        self.shown.input = Some(tool_arguments(arguments)?);
         self.shown.partial = None;
         self.shown.has_input = true;
         Ok(self.flush())
@@ -380,7 +384,7 @@ impl AppBridge {
             return Err(misuse("the view is not ready, or has no tools"));
         }
         let timeout = self.limits.answer_timeout;
-        let id = self.request((kind, method), params, now + timeout);
+        let id = self.request((kind, method), params, later(now, timeout));
         Ok((CallKey(id), self.take_actions()))
     }
 
@@ -391,7 +395,7 @@ impl AppBridge {
             Phase::Loading | Phase::Initializing => self.unmount(),
             Phase::Ready => {
                 let params = json!({"reason": reason.into()});
-                let deadline = now + self.limits.teardown_timeout;
+                let deadline = later(now, self.limits.teardown_timeout);
                 let call = (HostCallKind::Teardown, "ui/resource-teardown");
                 self.request(call, &params, deadline);
                 self.phase = Phase::Closing;
@@ -538,7 +542,9 @@ impl AppBridge {
         self.reports = self.reports.saturating_add(1);
         let limit = self.limits.max_reports;
         if self.reports <= limit {
-            let mut text: String = problem.chars().take(MAX_REPORT).collect();
+            // The text has words of the view, and is logged.
+            let plain = |it: char| if it.is_control() { ' ' } else { it };
+            let mut text: String = problem.chars().take(MAX_REPORT).map(plain).collect();
             if self.reports == limit {
                 text.push_str("; further messages that are not allowed are not reported");
             }
@@ -578,8 +584,22 @@ fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
         .map_err(|error| Error::invalid_params(format!("could not write the params: {error}")))
 }
 
-fn params_with(member: &str, value: impl Serialize) -> Result<Box<RawValue>> {
-    raw(&BTreeMap::from([(member, value)]))
+/// The time after a timeout, which may be as long as a host likes.
+fn later(now: Instant, timeout: Duration) -> Instant {
+    const LONG: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    now + timeout.min(LONG)
+}
+
+/// The params with the arguments of a tool call.
+///
+/// # Errors
+/// If they are not an object.
+fn tool_arguments(arguments: impl Serialize) -> Result<Box<RawValue>> {
+    let arguments = raw(&arguments)?;
+    if !arguments.get().starts_with('{') {
+        return Err(misuse("the arguments of a tool call must be an object"));
+    }
+    raw(&BTreeMap::from([("arguments", arguments)]))
 }
 
 fn read_answer<T: serde::de::DeserializeOwned>(result: &RawValue) -> Result<T, ErrorObject> {

@@ -5,7 +5,8 @@ use std::time::Instant;
 use oxmcp::{
     ErrorCode, ErrorObject, RequestId,
     protocol::{
-        CallToolParams, ContentBlock, CreateMessageParams, Cursor, JsonObject, LoggingMessageParams,
+        CallToolParams, ContentBlock, CreateMessageParams, Cursor, IncludeContext, JsonObject,
+        LoggingMessageParams,
     },
 };
 use serde::Deserialize;
@@ -224,6 +225,10 @@ impl AppBridge {
             return Err(denied("the host does not offer tools for prompts"));
         }
         prompt.task = None;
+        // A view must learn nothing of other servers.
+        if prompt.include_context == Some(IncludeContext::AllServers) {
+            prompt.include_context = Some(IncludeContext::ThisServer);
+        }
         let kind = HostRequestKind::CreateMessage(Box::new(prompt));
         Ok(Handled::Decide(kind, Effect::None))
     }

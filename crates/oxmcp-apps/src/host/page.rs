@@ -97,6 +97,10 @@ impl AppPage {
     }
 
     /// Returns the document with its policy inside, for web views without HTTP headers.
+    ///
+    /// No policy keeps a page from navigating to another one, which has no policy. Show the document in a sandboxed frame, or in a
+    /// web view that has nothing else and denies navigation and new windows, and take messages only from this document: a new
+    /// document needs a new [`AppBridge`](super::AppBridge).
     #[must_use]
     pub fn html_with_policy(&self) -> String {
         with_policy(&self.html, &self.policy())
@@ -210,7 +214,7 @@ mod tests {
         }
     }
 
-    // Attack: a server sends a document that fills the memory of the host.
+    // A server sends a document that fills the memory of the host.
     #[test]
     fn large_document_is_refused() {
         let large = "x".repeat(MAX_HTML + 1);

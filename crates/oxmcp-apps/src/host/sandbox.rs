@@ -26,7 +26,7 @@ mod tests {
         let page = sandbox_proxy("http://127.0.0.1:8080");
         assert!(page.contains("const host = \"http://127.0.0.1:8080\";"));
         assert!(!page.contains("HOST_ORIGIN"));
-        // Attack: an origin ends the script.
+        // An origin ends the script.
         let page = sandbox_proxy("</script><script>evil()</script>\"");
         assert!(
             page.contains(

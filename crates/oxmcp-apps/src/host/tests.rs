@@ -199,6 +199,10 @@ fn input_precedes_the_result_exactly_once() {
     assert!(rig.bridge.tool_result(&result).is_err());
     let big = "{\"n\":12345678901234567890123}";
     let raw = serde_json::value::RawValue::from_string(big.to_owned()).unwrap();
+    for wrong in [json!([1]), json!(null), json!("x")] {
+        assert!(rig.bridge.tool_input(&wrong).is_err(), "{wrong}");
+        assert!(rig.bridge.tool_input_partial(&wrong).is_err(), "{wrong}");
+    }
     assert!(rig.bridge.tool_input(&raw).unwrap().is_empty());
     assert!(rig.bridge.tool_input(json!({})).is_err());
     assert!(rig.bridge.tool_input_partial(json!({})).is_err());
@@ -386,9 +390,10 @@ fn requests_are_passed_to_the_host() {
     }
     let sampled = rig.request(
         "sampling/createMessage",
-        json!({"messages": [], "maxTokens": 5}),
+        json!({"messages": [], "maxTokens": 5, "includeContext": "allServers"}),
     );
     assert!(sampled[0].starts_with("decide CreateMessage("));
+    assert!(sampled[0].contains("ThisServer"), "{sampled:?}");
     let text = json!({"type": "text", "text": "hi"});
     for content in [json!(text), json!([text])] {
         let said = rig.request("ui/message", json!({"role": "user", "content": content}));
@@ -449,7 +454,7 @@ fn answers_reach_the_view_by_its_ids() {
     let denied = rig.decide("ui/open-link", params.clone(), |it| it.deny("no"));
     assert_eq!(denied, ["refuse \"d\" -32000"]);
 
-    // Attack: a view sends the ID of a request in flight again, to get two answers.
+    // A view sends the ID of a request in flight again, to get two answers.
     let message = json!({"jsonrpc": "2.0", "id": 7, "method": "ui/open-link", "params": params});
     let actions = rig.bridge.take(&message.to_string(), rig.now);
     assert_eq!(rig.take(&message), ["report"]);
@@ -633,7 +638,7 @@ fn tools_of_the_view_are_called_in_time() {
     assert_eq!(show(actions), ["send tools/call {\"name\":\"t1\"}"]);
     let answer =
         json!({"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "x"}]}});
-    // Attack: a view answers with an ID that the host has not used, or twice.
+    // A view answers with an ID that the host has not used, or twice.
     let wrong = json!({"jsonrpc": "2.0", "id": "2", "result": {}});
     assert_eq!(rig.take(&wrong), ["report"]);
     let actions = rig.bridge.take(&answer.to_string(), rig.now);
@@ -661,7 +666,7 @@ fn tools_of_the_view_are_called_in_time() {
     assert!(rig.bridge.expire(deadline).is_empty());
 }
 
-// Attack: a view sends what is not JSON-RPC.
+// A view sends what is not JSON-RPC.
 #[test]
 fn malformed_messages_are_only_reported() {
     let mut rig = Rig::ready();
@@ -697,7 +702,7 @@ fn malformed_messages_are_only_reported() {
     assert_eq!(refused, ["report", "refuse 1 -32602"]);
 }
 
-// Attack: a view sends a message that is larger than the host can keep.
+// A view sends a message that is larger than the host can keep.
 #[test]
 fn oversized_message_is_dropped_unread() {
     let mut rig = Rig::ready();
@@ -707,7 +712,7 @@ fn oversized_message_is_dropped_unread() {
     assert_eq!(show(rig.bridge.take(&message, rig.now)), ["report"]);
 }
 
-// Attack: a view sends more messages than the host can work on.
+// A view sends more messages than the host can work on.
 #[test]
 fn flood_is_refused_and_recovers() {
     let mut rig = Rig::ready();
@@ -726,7 +731,7 @@ fn flood_is_refused_and_recovers() {
     assert_eq!(rig.request("ping", json!({})), ["answer 3 {}"]);
 }
 
-// Attack: a view has more requests in flight than the host can keep.
+// A view has more requests in flight than the host can keep.
 #[test]
 fn requests_in_flight_are_bounded() {
     let mut rig = Rig::ready();
@@ -747,7 +752,7 @@ fn requests_in_flight_are_bounded() {
     );
 }
 
-// Attack: a view fills the log with violations.
+// A view fills the log with violations.
 #[test]
 fn reports_are_bounded() {
     let mut rig = Rig::ready();
@@ -760,7 +765,7 @@ fn reports_are_bounded() {
     assert!(matches!(reports.last(), Some(Action::Report(text)) if text.contains("not reported")));
 }
 
-// Attack: a view imitates the sandbox proxy.
+// A view imitates the sandbox proxy.
 #[test]
 fn page_is_given_to_the_proxy_once() {
     let page = AppPage {

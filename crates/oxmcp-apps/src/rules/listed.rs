@@ -10,7 +10,7 @@ use super::finding::{Finding, Rule};
 use crate::{
     MIME_TYPE,
     csp::{LISTS, check_origin},
-    html::end_of_doctype,
+    html::is_html5,
     metadata::{FLAT_URI, Permission, UI},
 };
 
@@ -157,13 +157,13 @@ pub(crate) fn check_html(uri: &str, body: &ResourceBody) -> Option<Finding> {
             "it is empty; return the HTML as `text` or `blob`",
         );
     }
-    match end_of_doctype(html) {
-        Some(_) => None,
-        None => finding(
-            Rule::Html,
-            "it is not an HTML5 document; begin it with `<!doctype html>`",
-        ),
+    if is_html5(html) {
+        return None;
     }
+    finding(
+        Rule::Html,
+        "it is not an HTML5 document; begin it with `<!doctype html>`",
+    )
 }
 
 /// Checks the result of a call of a tool that has an app. Hosts that show no apps, and the model, need its content.

@@ -59,7 +59,16 @@ pub async fn check(session: &ClientSession) -> Result<Vec<Finding>> {
     for uri in apps {
         match session.read_resource(&*uri).await {
             Ok(result) => findings.extend(check_contents(&uri, &result)),
-            // The response of a server is not an error object: it could not be read.
+            // The session cannot go on, or a limit of this side was reached, which says nothing about the app.
+            Err(error)
+                if error.is_closed()
+                    || error.is_timeout()
+                    || error.is_cancelled()
+                    || error.is_limit() =>
+            {
+                return Err(error);
+            }
+            // The response of the server is not an error object: it could not be read.
             Err(error) if error.code() == ErrorCode::INTERNAL_ERROR && !error.is_protocol() => {
                 findings.push(Finding::of_resource(Rule::Contents, &uri, error.message()));
             }

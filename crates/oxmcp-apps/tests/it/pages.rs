@@ -49,7 +49,7 @@ async fn app_of_a_tool_is_opened() {
             );
             let html = page.html_with_policy();
             assert!(html.starts_with("<!doctype html><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"));
-            assert!(html.ends_with("\"><p>ten past two"));
+            assert!(html.ends_with("\"><!doctype html><p>ten past two"));
         }
     }
 }
