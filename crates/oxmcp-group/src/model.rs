@@ -7,7 +7,7 @@ use oxmcp::{
     Result,
     protocol::{CallToolResult, ContentBlock, ResourceBody, Tool},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The image formats that the APIs accept.
 const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -43,15 +43,7 @@ impl ModelApi {
     }
 
     fn tool(self, tool: &Tool) -> Value {
-        let mut schema = serde_json::to_value(&tool.input_schema).unwrap_or_default();
-        if !schema.is_object() {
-            schema = json!({});
-        }
-        // Both vendors require these two, which a JSON Schema may omit.
-        if let Some(members) = schema.as_object_mut() {
-            members.entry("type").or_insert_with(|| "object".into());
-            members.entry("properties").or_insert_with(|| json!({}));
-        }
+        let schema = accepted_schema(serde_json::to_value(&tool.input_schema).unwrap_or_default());
         let description = tool.description.as_deref().or(tool.title.as_deref());
         let description = description.unwrap_or_default();
         match self {
@@ -92,7 +84,9 @@ impl ModelApi {
     #[must_use]
     pub fn result(self, call_id: &str, outcome: &Result<CallToolResult>) -> Value {
         let (parts, is_error) = match outcome {
-            Ok(result) => (parts(result), result.is_error),
+            // Anthropic rejects a failure that is empty or not text, and OpenAI has no sign of failure beside images.
+            Ok(result) if result.is_error => (failure(&parts(result)), true),
+            Ok(result) => (parts(result), false),
             Err(error) => (vec![Part::Text(error.to_string())], true),
         };
         match self {
@@ -122,6 +116,44 @@ impl ModelApi {
             }
         }
     }
+}
+
+/// The input schema of a tool in a form that the APIs accept: an object with a type and properties, and at the top no alternatives
+/// and conditions, which would make them reject all tools of the request. The properties of all alternatives are kept; the server
+/// validates the arguments by its own schema.
+fn accepted_schema(schema: Value) -> Value {
+    let Value::Object(mut members) = schema else {
+        return json!({"type": "object", "properties": {}});
+    };
+    let mut properties = match members.remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => Map::new(),
+    };
+    for key in ["oneOf", "anyOf", "allOf"] {
+        let forms = members.remove(key);
+        for form in forms.iter().filter_map(Value::as_array).flatten() {
+            let own = form.get("properties").and_then(Value::as_object);
+            for (name, property) in own.into_iter().flatten() {
+                let entry = properties.entry(name.clone());
+                entry.or_insert_with(|| property.clone());
+            }
+        }
+    }
+    for key in ["enum", "const", "not", "if", "then", "else"] {
+        members.remove(key);
+    }
+    members.insert("type".to_owned(), "object".into());
+    members.insert("properties".to_owned(), properties.into());
+    members.into()
+}
+
+/// The parts of a failed result, as text.
+fn failure(parts: &[Part]) -> Vec<Part> {
+    let text = as_text(parts, false);
+    vec![Part::Text(match text.trim().is_empty() {
+        true => "the tool failed without a message".to_owned(),
+        false => text,
+    })]
 }
 
 /// A part of a result that some API accepts.
@@ -255,6 +287,27 @@ mod tests {
         assert_eq!(responses[1], now);
     }
 
+    #[test]
+    fn alternatives_of_arguments_become_properties() {
+        let schema = json!({
+            "anyOf": [
+                {"properties": {"kind": {"const": "tea"}, "cups": {"type": "integer"}}, "required": ["cups"]},
+                {"properties": {"kind": {"const": "cake"}, "size": {"type": "number"}}},
+            ],
+            "properties": {"kind": {"type": "string"}},
+            "required": ["kind"],
+            "not": {},
+        });
+        let tools = [Tool::new("order", schema)];
+        let expected = json!({
+            "type": "object",
+            "properties": {"kind": {"type": "string"}, "cups": {"type": "integer"}, "size": {"type": "number"}},
+            "required": ["kind"],
+        });
+        let anthropic = ModelApi::AnthropicMessages.tools(&tools);
+        assert_eq!(anthropic[0]["input_schema"], expected);
+    }
+
     /// The result for each API.
     fn results(outcome: &Result<CallToolResult>) -> [Value; 3] {
         ALL.map(|api| api.result("1", outcome))
@@ -297,6 +350,24 @@ mod tests {
             assert_eq!(anthropic["content"][0]["text"], "it is gone");
             assert_eq!(chat["content"], "Error: it is gone");
             assert_eq!(responses["output"], "Error: it is gone");
+        }
+        // Anthropic rejects a failure without text, or with an image.
+        let image = ContentBlock::image(b"png".to_vec(), "image/png");
+        for (blocks, text) in [
+            (
+                vec![ContentBlock::text(" ")],
+                "the tool failed without a message",
+            ),
+            (vec![image], "[image/png, not shown]"),
+        ] {
+            let mut failed = CallToolResult::new(blocks);
+            failed.is_error = true;
+            let [anthropic, _, responses] = results(&Ok(failed));
+            assert_eq!(
+                anthropic["content"],
+                json!([{"type": "text", "text": text}])
+            );
+            assert_eq!(responses["output"], format!("Error: {text}"));
         }
     }
 

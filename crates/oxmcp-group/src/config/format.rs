@@ -116,7 +116,10 @@ impl FileReader<'_> {
                 self.servers(&servers, Dialect::Dollar);
             }
         }
-        if let Some(mcp) = root.get("mcp") {
+        // Beside `mcpServers` it has other settings of Gemini CLI.
+        if let Some(mcp) = root.get("mcp")
+            && root.get("mcpServers").is_none()
+        {
             is_known = true;
             self.inputs(&mcp);
             match mcp.get("servers") {
@@ -253,7 +256,8 @@ impl FileReader<'_> {
                 _ => {}
             }
         }
-        let url = at.any(&["url", "httpUrl", "serverUrl"]);
+        // Gemini CLI prefers `httpUrl`.
+        let url = at.any(&["httpUrl", "url", "serverUrl"]);
         match (at.get("command"), url) {
             (Some(command), None) => self.process(at, &command, dialect),
             (None, Some(url)) => self.url(at, &url, dialect),

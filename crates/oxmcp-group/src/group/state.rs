@@ -281,17 +281,16 @@ impl Shared {
     /// # Errors
     /// If no server has the resource, or it is not known which.
     pub(super) fn route_uri(&self, uri: &str) -> Result<(usize, String)> {
+        if self.members.len() == 1 {
+            return Ok((0, uri.to_owned()));
+        }
         let state = self.lock();
         let catalog = &state.catalog;
         let found = catalog.uris.target(uri).or_else(|| {
             let by_link = state.links.get(uri).map(|server| (server, uri.to_owned()));
             by_link.or_else(|| catalog.template_uris.target_by_template(uri))
         });
-        let only = match self.members.as_slice() {
-            [_] => Some((0, uri.to_owned())),
-            _ => None,
-        };
-        found.or(only).ok_or_else(|| Error::resource_not_found(uri))
+        found.ok_or_else(|| Error::resource_not_found(uri))
     }
 
     /// The form of a server's URI under which the group routes it to the server. `None` if it stays as it is.

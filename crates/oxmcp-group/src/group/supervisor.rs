@@ -181,6 +181,7 @@ async fn serve(
         } else {
             changed
         };
+        let mut pause = LIST_PAUSE;
         let mut lists = shared.lists(index);
         let reading = lists.read(session, kinds, &member.label, &member.filters);
         select! {
@@ -189,7 +190,9 @@ async fn serve(
             ended = session.wait() => return Some(reason_of(ended)),
             read = timeout(member.connect_timeout, Box::pin(reading)) => {
                 if read.is_err() {
-                    tracing::warn!(server = member.label, "a server of the group did not list its features in time");
+                    tracing::warn!(server = member.label, "a server of the group did not list its features in time; trying again");
+                    member.changes.report(kinds);
+                    pause = LONGEST_PAUSE;
                 } else {
                     shared.change(index, |slot| slot.lists = lists);
                 }
@@ -198,7 +201,8 @@ async fn serve(
         select! {
             biased;
             () = shared.stop.cancelled() => return None,
-            () = sleep(LIST_PAUSE) => {}
+            ended = session.wait() => return Some(reason_of(ended)),
+            () = sleep(pause) => {}
         }
     }
 }

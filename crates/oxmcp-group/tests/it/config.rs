@@ -133,6 +133,11 @@ fn other_formats_are_read() {
         ),
         ("flat", r#"{"web": {"url": "https://example.com"}}"#),
         (
+            "Gemini CLI",
+            r#"{"mcpServers": {"web": {"httpUrl": "https://example.com", "url": "https://example.com/sse"}},
+                "mcp": {"allowed": ["web"]}}"#,
+        ),
+        (
             "Claude Code",
             r#"{"projects": {"/work/tea": {"mcpServers": {"web": {"url": "https://example.com"}}}}}"#,
         ),
