@@ -9,7 +9,7 @@
 //! | [`Cluster`] | `http-server` | the state that the nodes of a server share: sessions, events, tasks, a bus and keys |
 //! | [`ServerHandle`] | `http-server` | a handle to an address that is being served |
 //! | [`HealthCheck`] | `http-server` | the liveness and readiness checks of an endpoint, as services to mount |
-//! | [`Principal`] | `http-server` | the authenticated caller of a request |
+//! | [`Principal`](crate::Principal) | `http-server` | the authenticated caller of a request |
 //! | [`ProtectedResource`] | `http-server`, `auth` | the access tokens that an endpoint requires, with metadata for clients |
 //! | [`Endpoint`] | `http-client` | a URL to connect a client to |
 //! | [`Reconnect`] | `http-client` | a client's retries and stream resumption |

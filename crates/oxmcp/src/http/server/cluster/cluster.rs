@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The state that the nodes of a server share: sessions, events of streams, tasks, a bus between the nodes, and keys. For
-/// [`StreamableHttp::cluster`](super::StreamableHttp::cluster). Clones are handles to the same cluster.
+/// [`StreamableHttp::cluster`](crate::http::StreamableHttp::cluster). Clones are handles to the same cluster.
 ///
 /// The crate `oxmcp-redis` implements it for many nodes, and `oxmcp-sqlite` for one node whose state survives restarts.
 ///
