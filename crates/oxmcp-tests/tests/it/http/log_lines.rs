@@ -14,11 +14,11 @@ use tracing::{
 
 /// A subscriber that keeps every field of every event and span.
 #[derive(Clone, Default)]
-pub(super) struct LogLines(Arc<Mutex<Vec<String>>>);
+pub(crate) struct LogLines(Arc<Mutex<Vec<String>>>);
 
 impl LogLines {
     /// All fields that were logged since the last call.
-    pub(super) fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         mem::take(&mut *self.0.lock().unwrap())
     }
 }

@@ -16,7 +16,7 @@ mod load;
     all(feature = "auth", feature = "http-client"),
     feature = "http-server"
 ))]
-mod log_lines;
+pub(crate) mod log_lines;
 #[cfg(feature = "http-server")]
 mod metrics;
 #[cfg(feature = "http-server")]

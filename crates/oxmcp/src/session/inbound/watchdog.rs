@@ -43,6 +43,8 @@ struct Slot {
     /// The counter at the last check, and how many checks in a row have found it. Only the watchdog uses them.
     seen: AtomicU64,
     looks: AtomicU32,
+    /// The pause of the watchdog, which each poll ends.
+    pause: &'static Pause,
 }
 
 thread_local! {
@@ -51,8 +53,7 @@ thread_local! {
 
 static SLOTS: Mutex<Vec<Weak<Slot>>> = Mutex::new(Vec::new());
 static START: Once = Once::new();
-static WATCHDOG: OnceLock<Thread> = OnceLock::new();
-static IS_PAUSED: AtomicBool = AtomicBool::new(false);
+static PAUSE: Pause = Pause::new();
 /// Whether the process is expected to end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -96,13 +97,18 @@ impl Drop for Poll {
 }
 
 impl Slot {
-    fn register() -> Arc<Self> {
-        let slot = Arc::new(Self {
+    fn new(pause: &'static Pause) -> Self {
+        Self {
             polls: AtomicU64::new(0),
             handler: Mutex::default(),
             seen: AtomicU64::new(0),
             looks: AtomicU32::new(0),
-        });
+            pause,
+        }
+    }
+
+    fn register() -> Arc<Self> {
+        let slot = Arc::new(Self::new(&PAUSE));
         let mut slots = SLOTS.lock();
         slots.retain(|it| it.strong_count() > 0);
         slots.push(Arc::downgrade(&slot));
@@ -128,11 +134,7 @@ impl Slot {
         }
         drop(current);
         self.advance();
-        if IS_PAUSED.load(Ordering::Relaxed)
-            && let Some(watchdog) = WATCHDOG.get()
-        {
-            watchdog.unpark();
-        }
+        self.pause.end();
         true
     }
 
@@ -177,9 +179,39 @@ fn end_process() -> ! {
     process::exit(1)
 }
 
+/// The pause of the watchdog's thread while no handler is polled.
+struct Pause {
+    is_on: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl Pause {
+    const fn new() -> Self {
+        Self {
+            is_on: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        }
+    }
+
+    /// Pauses the current thread until [`end`](Self::end) is called, at most this long. Only one thread uses it.
+    fn begin(&self, longest: Duration) {
+        let _ = self.thread.set(thread::current());
+        self.is_on.store(true, Ordering::Relaxed);
+        thread::park_timeout(longest);
+        self.is_on.store(false, Ordering::Relaxed);
+    }
+
+    /// Each poll calls it, so it must be cheap while there is no pause.
+    fn end(&self) {
+        if self.is_on.load(Ordering::Relaxed)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
 fn watch() {
-    // It is set once, because there is one watchdog.
-    let _ = WATCHDOG.set(thread::current());
     let mut quiet_looks = 0;
     let mut looks_to_end = 0;
     loop {
@@ -206,10 +238,38 @@ fn watch() {
         }
         drop(slots);
         if quiet_looks >= IDLE {
-            IS_PAUSED.store(true, Ordering::Relaxed);
-            thread::park_timeout(LONG_PAUSE);
-            IS_PAUSED.store(false, Ordering::Relaxed);
+            PAUSE.begin(LONG_PAUSE);
             quiet_looks = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    struct Handler;
+
+    impl Watched for Handler {
+        fn label(&self) -> String {
+            "handler".to_owned()
+        }
+    }
+
+    #[test]
+    fn next_poll_ends_the_pause() {
+        let pause: &'static Pause = Box::leak(Box::new(Pause::new()));
+        let (ended, has_ended) = mpsc::channel();
+        thread::spawn(move || {
+            pause.begin(Duration::from_secs(3600));
+            ended.send(()).unwrap();
+        });
+        while !pause.is_on.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        assert!(Slot::new(pause).begin(&Arc::new(Handler)));
+        has_ended.recv_timeout(Duration::from_secs(60)).unwrap();
     }
 }

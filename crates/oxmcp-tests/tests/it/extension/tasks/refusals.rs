@@ -4,6 +4,7 @@ use oxmcp::{JsonSchema, tasks::MemoryTaskStore};
 use serde::Deserialize;
 
 use super::*;
+use crate::{http::log_lines::LogLines, support::subscribe};
 
 #[derive(Deserialize, JsonSchema)]
 struct Pages {
@@ -29,6 +30,8 @@ fn printer(policy: TaskPolicy, max_tasks: usize) -> (Server, std::sync::Arc<Memo
 
 #[tokio::test(start_paused = true)]
 async fn started_work_continues_without_a_task() {
+    let log = LogLines::default();
+    let _guard = subscribe(log.clone());
     for (policy, count, expected) in [
         (TaskPolicy::After(Duration::from_secs(1)), 2, "2 pages"),
         (TaskPolicy::Always, 2, "2 pages"),
@@ -40,6 +43,11 @@ async fn started_work_continues_without_a_task() {
         let answer = peer.ask("tools/call", call).await;
         assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
         assert_eq!(answer["result"]["content"][0]["text"], expected);
+        // The operator learns that the store is too small.
+        let warning = "could not create a task; the call continues without one";
+        let lines = log.take();
+        let has = |text: &str| lines.iter().any(|line| line.contains(text));
+        assert!(has(warning) && has("too many tasks"), "{lines:?}");
     }
     // A handler that has not begun is not run.
     let (server, _store) = printer(TaskPolicy::Required, 0);

@@ -155,6 +155,12 @@ impl Web {
             .collect()
     }
 
+    /// The requests to the MCP server since the log was cleared.
+    pub(super) fn asked_of_server(&self) -> Vec<String> {
+        let log = self.fake().log.clone();
+        log.into_iter().filter(|it| it.starts_with("mcp")).collect()
+    }
+
     pub(super) fn answer(&self, request: &Request<Bytes>) -> Response<Bytes> {
         self.fake().answer(request)
     }

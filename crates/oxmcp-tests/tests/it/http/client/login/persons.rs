@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use ::http::{Request, Response};
@@ -16,6 +17,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Notify,
     task::yield_now,
+    time::sleep,
 };
 
 use super::*;
@@ -106,6 +108,28 @@ async fn login_continues_for_other_waiting_requests() {
         yield_now().await;
     }
     assert_eq!(person.open.load(Relaxed), 1);
+}
+
+/// A server that waits for a person to log in is not silent, so its era is not guessed.
+#[tokio::test(start_paused = true)]
+async fn server_is_not_initialized_during_a_login() {
+    let web = Web::new();
+    let slow = {
+        let web = web.clone();
+        Login::with_redirect(REDIRECT, move |url| {
+            let web = web.clone();
+            async move {
+                web.fake().log.clear();
+                sleep(Duration::from_secs(120)).await;
+                let asked = web.asked_of_server();
+                assert!(asked.is_empty(), "during the login: {asked:?}");
+                Ok(web.agree(&url))
+            }
+        })
+    };
+    let client = Client::new("test", "1");
+    let session = connect_with(&client, &web, slow).await.unwrap();
+    assert_eq!(session.revision(), Revision::V2025_11_25);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Messages that a client posts to one node while another waits for them: answers, cancellations, progress.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::IntoFuture, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
 use oxmcp::{
@@ -11,7 +11,7 @@ use oxmcp::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, mpsc},
     time::{Instant, sleep, timeout},
 };
 
@@ -114,6 +114,37 @@ async fn answer_may_spell_its_id_as_text() {
         let answer = answer(&json!(id.to_string()), "Ann");
         assert_eq!(post(&other, &answer).await, StatusCode::ACCEPTED);
         assert_eq!(greeting(events).await, "Hello, Ann!", "{is_full}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_of_a_question_may_spell_its_token_as_text() {
+    for at_home in [true, false] {
+        let server = calculator();
+        let servers = [&server, &calculator()];
+        let (asked, limits) = (json!({"roots": {}}), Limits::default());
+        let Pair { one, other, .. } = Pair::open(servers, LEGACY, asked, limits).await;
+        let mut stream = Events::of(one.get().await);
+        let asking = server.sessions().next().unwrap();
+        let (told, mut heard) = mpsc::channel(1);
+        let question = asking
+            .list_roots()
+            .on_progress(move |progress| told.try_send(progress.progress.to_string()).unwrap());
+        let question = tokio::spawn(question.into_future());
+        let asked = loop {
+            let event = stream.next().await.unwrap().data;
+            if event["method"] == "roots/list" {
+                break event;
+            }
+        };
+        let token = &asked["params"]["_meta"]["progressToken"];
+        let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
+            "params": {"progressToken": token.to_string(), "progress": 1}});
+        let node = if at_home { &one } else { &other };
+        assert_eq!(post(node, &progress).await, StatusCode::ACCEPTED);
+        let reached = timeout(Duration::from_secs(1), heard.recv()).await;
+        assert_eq!(reached.unwrap().as_deref(), Some("1"), "{at_home}");
+        question.abort();
     }
 }
 
