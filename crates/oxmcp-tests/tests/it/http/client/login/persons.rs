@@ -155,7 +155,7 @@ async fn server_rejecting_all_tokens_opens_one_page() {
     }
     assert_eq!(person.opened.load(Relaxed), 2);
     // After a while, another login is tried.
-    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
     web.fake().refuses_all = false;
     web.fake().expire();
     call(&session, "add").await.unwrap();
@@ -197,7 +197,7 @@ async fn token_already_replaced_prompts_no_second_login() {
         let (web, arrives) = (asking.clone(), Arc::clone(&arrives));
         async move {
             arrives.notify_waiters();
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            sleep(Duration::from_secs(1)).await;
             Ok(web.agree(&url))
         }
     });
@@ -285,7 +285,7 @@ async fn stream_lacking_a_scope_opens_no_page() {
     connect(&web, login).await.unwrap();
     web.fake().get_lacks = true;
     let session = listen(&web, person.login(&web).store(store)).await;
-    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
+    sleep(Duration::from_secs(600)).await;
     assert!(web.fake().log.contains(&"mcp 403".to_owned()));
     assert_eq!(person.opened.load(Relaxed), 0);
     drop(session);
