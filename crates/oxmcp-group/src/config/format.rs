@@ -23,9 +23,15 @@ pub(super) struct Found {
 }
 
 /// Reads the servers of a file.
-pub(super) fn read(root: &Node, is_toml: bool, variables: Variables<'_>) -> Found {
+pub(super) fn read(
+    root: &Node,
+    is_toml: bool,
+    only: Option<&str>,
+    variables: Variables<'_>,
+) -> Found {
     let mut reader = FileReader {
         variables,
+        only,
         names: HashSet::new(),
         found: Found {
             servers: Vec::new(),
@@ -80,6 +86,8 @@ impl<'a> At<'a> {
 
 struct FileReader<'v> {
     variables: Variables<'v>,
+    /// The only server that is read, if there is one.
+    only: Option<&'v str>,
     names: HashSet<String>,
     found: Found,
 }
@@ -190,6 +198,9 @@ impl FileReader<'_> {
             return self.unexpected(servers, "an object of servers");
         };
         for (name, at) in members {
+            if self.only.is_some_and(|only| only != name) {
+                continue;
+            }
             if name.is_empty() {
                 self.mistake(&at, "the name of a server is empty; give it a name");
             } else if !self.names.insert(name.to_owned()) {

@@ -65,6 +65,7 @@ pub struct ConfigReader {
     environment: Environment,
     inputs: Inputs,
     workspace: Option<PathBuf>,
+    only: Option<String>,
 }
 
 impl Default for ConfigReader {
@@ -90,6 +91,7 @@ impl ConfigReader {
             environment: Box::new(|name| env::var(name).ok()),
             inputs: Box::new(|_| None),
             workspace: None,
+            only: None,
         }
     }
 
@@ -119,6 +121,13 @@ impl ConfigReader {
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.workspace = Some(folder.into());
+        self
+    }
+
+    /// Reads one server only: the others need no variables and no answers, and may have mistakes.
+    #[must_use]
+    pub fn only(mut self, name: impl Into<String>) -> Self {
+        self.only = Some(name.into());
         self
     }
 
@@ -171,7 +180,7 @@ impl ConfigReader {
             inputs: HashMap::new(),
             answers: HashMap::new(),
         };
-        let found = format::read(&root, is_toml, variables);
+        let found = format::read(&root, is_toml, self.only.as_deref(), variables);
         ConfigError::of(path, found.mistakes)?;
         Ok(Config {
             servers: found.servers,

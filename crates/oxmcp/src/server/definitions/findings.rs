@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fmt};
 
-use oxmcp_protocol::{Prompt, RawJson, Tool};
+use oxmcp_protocol::{Prompt, RawJson, Resource, Tool};
 use oxmcp_schema::internal::{SchemaFinding, check_for_hosts, quote_text};
 
 /// The maximum length of a tool's name that model APIs accept.
@@ -32,6 +32,34 @@ pub struct Finding {
     pub remedy: &'static str,
     /// Whether hosts reject all tools of the server, or the whole request, because of it.
     pub is_severe: bool,
+}
+
+impl Finding {
+    /// Checks the lists of a server as a client has received them, like [`Server::check`](crate::Server::check). `server` is its
+    /// name.
+    ///
+    /// ```
+    /// use oxmcp::{Finding, protocol::Tool};
+    ///
+    /// let tool = Tool::new("git.log", serde_json::json!({"type": "object"}));
+    /// let findings = Finding::of_lists("git", &[tool], &[], &[]);
+    /// assert_eq!(findings[0].id, "tool-name");
+    /// ```
+    #[must_use]
+    pub fn of_lists(
+        server: &str,
+        tools: &[Tool],
+        prompts: &[Prompt],
+        resources: &[Resource],
+    ) -> Vec<Self> {
+        let mut findings = Vec::new();
+        of_tools(server, tools.iter(), &mut findings);
+        of_prompts(prompts.iter(), &mut findings);
+        let resources = resources.iter();
+        let resources = resources.map(|it| (it.uri.as_str(), it.title.as_deref()));
+        of_resources("resource", resources, &mut findings);
+        findings
+    }
 }
 
 impl fmt::Display for Finding {

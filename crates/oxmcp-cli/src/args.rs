@@ -1,0 +1,310 @@
+//! The command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::ValueParser};
+use clap_complete::Shell;
+use oxmcp::Revision;
+
+use crate::target::{Header, Variable};
+
+const TARGETS: &str = "\
+A <TARGET> is one of:
+  https://example.com/mcp        a server at a URL
+  files                          a server of a configuration file of this folder or of a host, such as .mcp.json
+  cursor:files                   the same, of one host (see `oxmcp config list`)
+  path/to/mcp.json#files         a server of this file
+  -- npx -y some-server arg      a program that speaks MCP over stdio; it takes the place of <TARGET>
+
+Exit codes:
+    0  success
+    1  the server refused the request, the tool failed, or `check` has findings
+    2  the command line or a configuration file is wrong
+    3  the server needs a login, or refused it
+    4  the server cannot be reached, did not start, or ended
+    5  the server violated the protocol
+    6  a person would have had to answer
+  124  the server did not answer in time
+  130  interrupted
+
+Results go to stdout, everything else to stderr.";
+
+/// See, call, check and watch any MCP server, of any revision, over stdio or HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "oxmcp", version, after_help = TARGETS, arg_required_else_help = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show a server: its name, revision, capabilities, tools, prompts and resources.
+    Inspect(Inspect),
+    /// Call a tool.
+    #[command(after_help = "\
+Arguments of the tool:
+  name=text          typed by the tool's schema: `count=3` is a number where the schema wants one, else a string
+  name:=json         JSON, as it is
+  name@=file         the contents of a file, as a string
+  --args '{…}'       all arguments as one JSON object; `@file` reads it from a file, `-` from stdin
+
+Examples:
+  oxmcp call https://example.com/mcp search query=tea limit=5
+  oxmcp call add a=1 b=2 -- ./calculator")]
+    Call(Call),
+    /// Read a resource. Its bytes go to stdout as they are.
+    Read(Read),
+    /// Get a prompt. Its arguments are `name=text`.
+    Prompt(Prompt),
+    /// Complete an argument of a prompt or of a resource template.
+    Complete(Complete),
+    /// Print changes as they happen, one JSON object a line: of lists, and of the resources that are named.
+    Watch(Watch),
+    /// Find out why a server does not start or misbehaves, without calling a tool.
+    Check(Check),
+    /// Log in to a server, and store the login for later commands.
+    Login(Url),
+    /// Revoke and delete the stored login of a server.
+    Logout(Url),
+    /// Stored logins.
+    #[command(subcommand)]
+    Auth(Auth),
+    /// Configuration files of hosts.
+    #[command(subcommand)]
+    Config(Config),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page, for `man -l -`.
+    Man,
+}
+
+/// The options of all commands.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct Global {
+    /// Print JSON: one value on stdout, and failures as one line of JSON on stderr.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print no notes on stderr.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Print the server's log and its standard error. Twice: also the messages of both sides.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// When to use colors.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The options of commands that connect to a server.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    /// The time to wait for a response, such as `30s` or `5m`. Progress of the server restarts it.
+    #[arg(long, value_parser = ValueParser::new(duration), default_value = "60s", value_name = "TIME")]
+    pub timeout: Duration,
+    /// Speak only this revision of the protocol, such as 2025-11-25.
+    #[arg(long, value_parser = ValueParser::new(revision), value_name = "DATE")]
+    pub revision: Option<Revision>,
+    /// Tolerate no deviation from the specification.
+    #[arg(long)]
+    pub strict: bool,
+    /// Send this header with each request: `Name: value`, or `Name:value`.
+    #[arg(long, value_name = "HEADER")]
+    pub header: Vec<Header>,
+    /// Send a header with the value of an environment variable: `Name=VARIABLE`.
+    #[arg(long, value_name = "NAME=VARIABLE")]
+    pub header_env: Vec<Variable>,
+    /// Set an environment variable of the program: `NAME=value`.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<Variable>,
+    /// Start the program in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub cwd: Option<PathBuf>,
+    /// Never open a browser for a login. It is never opened without a terminal.
+    #[arg(long)]
+    pub no_browser: bool,
+    /// Answer a field of a form of the server: `field=text`, or `field:=json`.
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub answer: Vec<String>,
+    /// Decline all questions of the server.
+    #[arg(long)]
+    pub decline: bool,
+}
+
+/// A target, with what follows it.
+#[derive(Args, Debug)]
+pub struct Target {
+    /// The server, and then what the command needs. Without the server if a program follows `--`.
+    #[arg(value_name = "TARGET")]
+    pub words: Vec<String>,
+    /// The program of the server and its arguments.
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct Inspect {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp call [OPTIONS] <TARGET> <TOOL> [ARGUMENT]...")]
+pub struct Call {
+    #[command(flatten)]
+    pub target: Target,
+    /// All arguments as a JSON object, `@file`, or `-` for stdin.
+    #[arg(long, value_name = "JSON")]
+    pub args: Option<String>,
+    /// Print only the structured content of the result.
+    #[arg(long)]
+    pub structured: bool,
+    /// Write images, audio and other bytes of the result to this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp read [OPTIONS] <TARGET> <URI>")]
+pub struct Read {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp prompt [OPTIONS] <TARGET> <PROMPT> [NAME=TEXT]...")]
+pub struct Prompt {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "oxmcp complete [OPTIONS] <TARGET> <PROMPT or URI TEMPLATE> <ARGUMENT=START> [OTHER=VALUE]..."
+)]
+pub struct Complete {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp watch [OPTIONS] <TARGET> [URI]...")]
+pub struct Watch {
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+pub struct Check {
+    #[command(flatten)]
+    pub target: Target,
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    /// For code scanning services.
+    Sarif,
+}
+
+#[derive(Args, Debug)]
+pub struct Url {
+    /// The URL of the server.
+    pub url: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Auth {
+    /// List the stored logins, without secrets.
+    List,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// List the configuration files that were found, and their servers, without secrets.
+    List,
+}
+
+/// Parses a duration: a number with `ms`, `s`, `m` or `h`. Without a unit, seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as 30s, 500ms or 5m, not {text:?}");
+    let digits = text.find(|it: char| !it.is_ascii_digit() && it != '.');
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| expected())
+}
+
+fn revision(text: &str) -> Result<Revision, String> {
+    let is_meant = |it: &Revision| it.as_str() == text;
+    Revision::ALL.into_iter().find(is_meant).ok_or_else(|| {
+        let all: Vec<&str> = Revision::ALL.iter().map(|it| it.as_str()).collect();
+        format!("expected one of {}", all.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, millis) in [
+            ("30", 30_000),
+            ("1.5s", 1500),
+            ("20ms", 20),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "s", "-1s", "1d", "1e99", "99999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `oxmcp config list`: the configuration files of hosts, and their servers.
+
+use oxmcp_group::ServerConfig;
+use serde_json::json;
+
+use crate::{failure::Result, hosts, output, terminal::Terminal};
+
+pub fn list(as_json: bool, terminal: &Terminal) -> Result<()> {
+    let mut files = Vec::new();
+    for source in hosts::sources() {
+        let path = source.path.display().to_string();
+        match hosts::reader(terminal, None).read(&source.path) {
+            Ok(config) => {
+                let servers = config
+                    .servers()
+                    .iter()
+                    .map(|it| json!({"name": it.name(), "reach": reach(it)}));
+                let servers: Vec<_> = servers.collect();
+                files.push(json!({"host": source.host, "path": path, "servers": servers}));
+                if !as_json {
+                    output::text(&format!("{} ({path})", source.host))?;
+                    for it in config.servers() {
+                        output::text(&format!("  {}: {}", it.name(), reach(it)))?;
+                    }
+                }
+            }
+            Err(error) => {
+                files.push(json!({"host": source.host, "path": path, "error": error.to_string()}));
+                if !as_json {
+                    output::text(&format!("{} ({path}): {error}", source.host))?;
+                }
+            }
+        }
+    }
+    if as_json {
+        return output::json(&files);
+    }
+    if files.is_empty() {
+        terminal.note("found no configuration file of a host");
+    }
+    Ok(())
+}
+
+/// The command line or the URL as the file has it: variables, which are often secrets, are not expanded.
+fn reach(server: &ServerConfig) -> &str {
+    server
+        .command_line()
+        .or_else(|| server.url())
+        .unwrap_or_default()
+}

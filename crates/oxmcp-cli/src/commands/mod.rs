@@ -1,0 +1,44 @@
+//! The commands, each in a file.
+
+mod auth;
+mod call;
+mod check;
+mod complete;
+mod config;
+mod inspect;
+mod prompt;
+mod read;
+mod watch;
+
+use clap::CommandFactory;
+
+use crate::{
+    args::{Auth, Cli, Command, Config},
+    failure::Result,
+    terminal::Terminal,
+};
+
+/// Runs a command.
+///
+/// # Errors
+/// The failure decides about the exit code.
+pub async fn run(command: Command, as_json: bool, terminal: &Terminal) -> Result<()> {
+    match command {
+        Command::Inspect(args) => inspect::run(args, as_json, terminal).await,
+        Command::Call(args) => call::run(args, as_json, terminal).await,
+        Command::Read(args) => read::run(args, as_json, terminal).await,
+        Command::Prompt(args) => prompt::run(args, as_json, terminal).await,
+        Command::Complete(args) => complete::run(args, as_json, terminal).await,
+        Command::Watch(args) => watch::run(args, terminal).await,
+        Command::Check(args) => check::run(args, as_json, terminal).await,
+        Command::Login(args) => auth::login(&args.url, terminal).await,
+        Command::Logout(args) => auth::logout(&args.url, terminal).await,
+        Command::Auth(Auth::List) => auth::list(as_json).await,
+        Command::Config(Config::List) => config::list(as_json, terminal),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "oxmcp", &mut std::io::stdout());
+            Ok(())
+        }
+        Command::Man => Ok(clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?),
+    }
+}

@@ -1,0 +1,187 @@
+//! The configuration files of hosts: where they are, and which servers they have.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use oxmcp_group::{Config, ConfigReader, Input, ServerConfig};
+
+use crate::{
+    failure::{Failure, Result},
+    target::split_file,
+    terminal::Terminal,
+};
+
+/// The host that a file belongs to, and the file.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub host: &'static str,
+    pub path: PathBuf,
+}
+
+/// The files that exist: first those of the current folder, then those of the user.
+pub fn sources() -> Vec<Source> {
+    let mut found = candidates();
+    found.retain(|it| it.path.is_file());
+    found
+}
+
+fn candidates() -> Vec<Source> {
+    const OF_FOLDER: [(&str, &str); 10] = [
+        ("mcp.json", "mcp.json"),
+        ("claude-code", ".mcp.json"),
+        ("vscode", ".vscode/mcp.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("codex", ".codex/config.toml"),
+        ("gemini", ".gemini/settings.json"),
+        ("opencode", "opencode.json"),
+        ("opencode", "opencode.jsonc"),
+        ("windsurf", ".windsurf/mcp.json"),
+        ("zed", ".zed/settings.json"),
+    ];
+    const OF_HOME: [(&str, &str); 6] = [
+        ("claude-code", ".claude.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("codex", ".codex/config.toml"),
+        ("gemini", ".gemini/settings.json"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json"),
+        ("opencode", ".config/opencode/opencode.json"),
+    ];
+    let of_folder = OF_FOLDER
+        .iter()
+        .map(|(host, path)| source(host, Path::new(path)));
+    let home = env::home_dir().unwrap_or_default();
+    let of_home = OF_HOME
+        .iter()
+        .map(|(host, path)| source(host, &home.join(path)));
+    let of_apps = ["Claude/claude_desktop_config.json", "Code/User/mcp.json"];
+    let of_apps = ["claude-desktop", "vscode"].into_iter().zip(of_apps);
+    let folder = app_folder(&home);
+    let of_apps = of_apps.map(|(host, path)| source(host, &folder.join(path)));
+    of_folder.chain(of_home).chain(of_apps).collect()
+}
+
+fn source(host: &'static str, path: &Path) -> Source {
+    let path = path.to_owned();
+    Source { host, path }
+}
+
+/// The folder in which applications keep the settings of the user.
+fn app_folder(home: &Path) -> PathBuf {
+    let variable = |name| {
+        env::var_os(name)
+            .filter(|it| !it.is_empty())
+            .map(PathBuf::from)
+    };
+    if cfg!(target_os = "macos") {
+        home.join("Library/Application Support")
+    } else if cfg!(windows) {
+        variable("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming"))
+    } else {
+        variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"))
+    }
+}
+
+/// Finds a server by its name, by `host:name`, or by `path#name`.
+///
+/// # Errors
+/// There is none or more than one; or the file with the server has mistakes.
+pub fn find(target: &str, terminal: &Terminal) -> Result<ServerConfig> {
+    if let Some((path, name)) = split_file(target) {
+        let config = reader(terminal, Some(name)).read(&path)?;
+        return server(&config, name).ok_or_else(|| {
+            let path = path.display();
+            Failure::usage(format!(
+                "{path} has no server {name:?}; it has {}",
+                names(&config)
+            ))
+        });
+    }
+    let (host, name) = match target.split_once(':') {
+        Some((host, name)) if candidates().iter().any(|it| it.host == host) => (Some(host), name),
+        _ => (None, target),
+    };
+    let sources = sources();
+    let mut found = Vec::new();
+    let mut unreadable = Vec::new();
+    for source in sources
+        .iter()
+        .filter(|it| host.is_none_or(|host| it.host == host))
+    {
+        match reader(terminal, Some(name)).read(&source.path) {
+            Ok(config) => found.extend(server(&config, name).map(|it| (source, it))),
+            Err(error) => unreadable.push(error.to_string()),
+        }
+    }
+    let is_alone = found.len() == 1;
+    match found.into_iter().next() {
+        Some((_, server)) if is_alone => Ok(server),
+        Some((first, _)) => Err(Failure::usage(format!(
+            "more than one configuration file has a server {name:?}; write `{}:{name}`, or `{}#{name}`",
+            first.host,
+            first.path.display()
+        ))),
+        None if unreadable.is_empty() => Err(Failure::usage(format!(
+            "no server {target:?} in {} configuration files; `oxmcp config list` shows them, and a program follows `--`",
+            sources.len()
+        ))),
+        None => Err(Failure::usage(unreadable.join("; "))),
+    }
+}
+
+fn server(config: &Config, name: &str) -> Option<ServerConfig> {
+    config
+        .servers()
+        .iter()
+        .find(|it| it.name() == name)
+        .cloned()
+}
+
+fn names(config: &Config) -> String {
+    let names: Vec<&str> = config.servers().iter().map(ServerConfig::name).collect();
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
+}
+
+/// A reader that asks the user for inputs. If only names are shown, it asks nothing.
+pub fn reader(terminal: &Terminal, wanted: Option<&str>) -> ConfigReader {
+    let reader = ConfigReader::new();
+    let reader = match env::current_dir() {
+        Ok(folder) => reader.workspace(folder),
+        Err(_) => reader,
+    };
+    let Some(wanted) = wanted else {
+        let reader = reader.variables(|_| Some(String::new()));
+        return reader.inputs(|_| Some(String::new()));
+    };
+    let reader = reader.only(wanted);
+    let has_person = terminal.has_person();
+    reader.inputs(move |input: &Input| has_person.then(|| ask(input)).flatten())
+}
+
+fn ask(input: &Input) -> Option<String> {
+    let prompt = crate::escape::line(&input.description);
+    if input.is_password {
+        return dialoguer::Password::new()
+            .with_prompt(prompt)
+            .interact()
+            .ok();
+    }
+    if !input.options.is_empty() {
+        let chosen = dialoguer::Select::new()
+            .with_prompt(prompt)
+            .items(&input.options)
+            .interact();
+        return chosen
+            .ok()
+            .and_then(|index| input.options.get(index).cloned());
+    }
+    let asked = dialoguer::Input::new().with_prompt(prompt);
+    match &input.default {
+        Some(default) => asked.default(default.clone()).interact_text().ok(),
+        None => asked.interact_text().ok(),
+    }
+}

@@ -1,0 +1,212 @@
+//! The server that a command is for: a URL, a program, or a server of a configuration file.
+
+use std::{env, path::PathBuf, str::FromStr};
+
+use oxmcp::{
+    Command,
+    auth::Secret,
+    http::{Endpoint, FileTokenStore, Login},
+    transport::{BoxTransport, Stderr, boxed},
+};
+use oxmcp_group::ServerConfig;
+
+use crate::{
+    args::{Connection, Target},
+    failure::{Failure, Result},
+    hosts,
+    terminal::Terminal,
+};
+
+/// A header of the command line.
+#[derive(Clone, Debug)]
+pub struct Header {
+    name: String,
+    value: Secret,
+}
+
+impl FromStr for Header {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
+        Ok(Self {
+            name: name.trim().to_owned(),
+            value: Secret::new(value.trim()),
+        })
+    }
+}
+
+/// A pair `name=value` of the command line.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    pub name: String,
+    pub value: String,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("expected `NAME=value`")?;
+        Ok(Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+}
+
+/// A server, and the words of the command line that follow it.
+#[derive(Debug)]
+pub struct Server {
+    /// Its URL, its name in a configuration, or its command line, for messages.
+    pub label: String,
+    place: Place,
+    /// The words after the target.
+    pub words: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Url(String),
+    Program(Vec<String>),
+    Config(Box<ServerConfig>),
+}
+
+impl Server {
+    /// Finds the server that the command line names.
+    ///
+    /// # Errors
+    /// No server is named, or no configuration file, or more than one, has a server with the name.
+    pub fn find(target: Target, terminal: &Terminal) -> Result<Self> {
+        let Target { words, program } = target;
+        if let Some(name) = program.first() {
+            return Ok(Self {
+                label: name.clone(),
+                place: Place::Program(program),
+                words,
+            });
+        }
+        let mut words = words.into_iter();
+        let target = words.next().ok_or_else(|| {
+            Failure::usage(
+                "no server is named; give a URL, the name of a configured server, or `-- program`",
+            )
+        })?;
+        let place = if target.starts_with("http://") || target.starts_with("https://") {
+            Place::Url(target.clone())
+        } else {
+            Place::Config(Box::new(hosts::find(&target, terminal)?))
+        };
+        Ok(Self {
+            label: target,
+            place,
+            words: words.collect(),
+        })
+    }
+
+    /// The command line of the program, if the server is one that a configuration file names.
+    pub fn configured_command(&self) -> Option<&str> {
+        match &self.place {
+            Place::Config(server) => server.command_line(),
+            Place::Url(_) | Place::Program(_) => None,
+        }
+    }
+
+    /// Whether the server is a program.
+    pub fn is_program(&self) -> bool {
+        match &self.place {
+            Place::Url(_) => false,
+            Place::Program(_) => true,
+            Place::Config(server) => server.command_line().is_some(),
+        }
+    }
+
+    /// The transport to the server.
+    ///
+    /// # Errors
+    /// An option does not apply to the server, or a variable is not set.
+    pub fn transport(&self, options: &Connection, terminal: &Terminal) -> Result<BoxTransport> {
+        self.check_options(options)?;
+        let url = match &self.place {
+            Place::Program(words) => return Ok(boxed(program(words, options, terminal)?)),
+            Place::Url(url) => return Ok(boxed(endpoint(Endpoint::new(url), options, terminal)?)),
+            Place::Config(server) => server,
+        };
+        match url.endpoint() {
+            Some(endpoint_of_file) => Ok(boxed(endpoint(endpoint_of_file, options, terminal)?)),
+            None => Ok(url.transport()),
+        }
+    }
+
+    fn check_options(&self, options: &Connection) -> Result<()> {
+        let has_headers = !options.header.is_empty() || !options.header_env.is_empty();
+        if self.is_program() && has_headers {
+            return Err(Failure::usage(
+                "headers are for servers at a URL; this one is a program",
+            ));
+        }
+        let is_given = matches!(self.place, Place::Program(_));
+        if !is_given && (!options.env.is_empty() || options.cwd.is_some()) {
+            return Err(Failure::usage(
+                "`--env` and `--cwd` are for a program after `--`",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn program(words: &[String], options: &Connection, terminal: &Terminal) -> Result<Command> {
+    let (name, arguments) = words
+        .split_first()
+        .ok_or_else(|| Failure::usage("no program follows `--`"))?;
+    let mut command = Command::new(name).args(arguments);
+    for variable in &options.env {
+        command = command.env(&variable.name, &variable.value);
+    }
+    if let Some(folder) = &options.cwd {
+        command = command.current_dir(folder);
+    }
+    let notes = terminal.clone();
+    Ok(command.stderr(Stderr::lines(move |line| notes.detail("stderr", line))))
+}
+
+fn endpoint(mut endpoint: Endpoint, options: &Connection, terminal: &Terminal) -> Result<Endpoint> {
+    let mut is_authorized = false;
+    for Header { name, value } in &options.header {
+        is_authorized |= name.eq_ignore_ascii_case("authorization");
+        endpoint = endpoint.header(name, value.expose());
+    }
+    for Variable { name, value } in &options.header_env {
+        is_authorized |= name.eq_ignore_ascii_case("authorization");
+        let text = env::var(value).map_err(|_| {
+            Failure::usage(format!(
+                "the environment variable `{value}` for the header `{name}` is not set"
+            ))
+        })?;
+        endpoint = endpoint.header(name, text);
+    }
+    if is_authorized {
+        return Ok(endpoint);
+    }
+    Ok(endpoint.login(login(terminal.has_person() && !options.no_browser)?))
+}
+
+/// The login of all commands, with the logins that are stored for this user.
+///
+/// # Errors
+/// There is no folder for the logins.
+pub fn login(is_interactive: bool) -> Result<Login> {
+    let login = if is_interactive {
+        Login::browser()
+    } else {
+        Login::non_interactive()
+    };
+    let store = FileTokenStore::for_app("oxmcp")?;
+    Ok(login.client_name("oxmcp").store(store))
+}
+
+/// The part of a path of a file before `#`, and the name after it.
+pub fn split_file(target: &str) -> Option<(PathBuf, &str)> {
+    let (path, name) = target.rsplit_once('#')?;
+    (!path.is_empty() && !name.is_empty()).then(|| (PathBuf::from(path), name))
+}

@@ -1,0 +1,95 @@
+//! What a person sees and answers: notes on stderr, and questions if there is a terminal.
+
+use std::{
+    io::{IsTerminal, Write, stderr, stdin},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{args::Global, escape};
+
+/// The terminal of the command, or its absence.
+#[derive(Clone, Debug)]
+pub struct Terminal {
+    is_quiet: bool,
+    verbosity: u8,
+    has_person: bool,
+    /// Whether a line may be overwritten, as progress is.
+    is_live: bool,
+    /// Whether a question had no answer because there was nobody to ask.
+    lacked_person: Arc<AtomicBool>,
+}
+
+impl Terminal {
+    pub fn new(global: &Global) -> Self {
+        let is_live = stderr().is_terminal();
+        Self {
+            is_quiet: global.quiet,
+            verbosity: global.verbose,
+            has_person: is_live && stdin().is_terminal(),
+            is_live: is_live && !global.quiet,
+            lacked_person: Arc::default(),
+        }
+    }
+
+    /// Whether somebody can answer questions.
+    pub fn has_person(&self) -> bool {
+        self.has_person
+    }
+
+    /// Records that a question had no answer because there was nobody to ask.
+    pub fn lack_person(&self) {
+        self.lacked_person.store(true, Ordering::Relaxed);
+    }
+
+    pub fn lacked_person(&self) -> bool {
+        self.lacked_person.load(Ordering::Relaxed)
+    }
+
+    /// Prints a note, unless the command is quiet.
+    pub fn note(&self, text: &str) {
+        if !self.is_quiet {
+            print(&format!("oxmcp: {}\n", escape::line(text)));
+        }
+    }
+
+    /// Prints a line of the server's own output, if that is wanted.
+    pub fn detail(&self, source: &str, line: &str) {
+        if self.verbosity > 0 {
+            print(&format!("[{source}] {}\n", escape::line(line)));
+        }
+    }
+
+    /// Prints a message of the connection, if that is wanted.
+    pub fn wire(&self, line: &str) {
+        if self.verbosity > 1 {
+            print(&format!("{}\n", escape::line(line)));
+        }
+    }
+
+    /// Whether messages of the connection are printed.
+    pub fn shows_wire(&self) -> bool {
+        self.verbosity > 1
+    }
+
+    /// Shows progress: it overwrites its line on a terminal, and is left out elsewhere.
+    pub fn progress(&self, text: &str) {
+        if self.is_live {
+            print(&format!("\r\u{1b}[K{}", escape::line(text)));
+        }
+    }
+
+    /// Removes the line of the progress.
+    pub fn end_progress(&self) {
+        if self.is_live {
+            print("\r\u{1b}[K");
+        }
+    }
+}
+
+/// A note that cannot be written is lost: there is no other place for it.
+fn print(text: &str) {
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
