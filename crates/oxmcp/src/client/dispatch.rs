@@ -1,9 +1,6 @@
 //! Dispatch of a server's requests and notifications to the client's handlers.
 
-use std::{
-    any::Any,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -109,10 +106,6 @@ impl Role for SessionState {
 
     fn revision(&self) -> Option<Revision> {
         self.negotiated().map(|negotiated| negotiated.revision)
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 
     fn tolerance(&self) -> Arc<Tolerance> {

@@ -1,7 +1,6 @@
 //! A snapshot of the settings and handlers of a client.
 
 use std::{
-    any::Any,
     sync::{Arc, Weak},
     time::Duration,
 };
@@ -13,7 +12,7 @@ use oxmcp_protocol::{
 };
 
 use crate::{
-    client::handlers::arguments::ErasedHandler,
+    client::{handlers::arguments::ErasedHandler, requests::call_driver::CallDriver},
     debug::opaque_debug,
     error::Result,
     extension::registry::Extensions,
@@ -72,8 +71,8 @@ pub(crate) struct Features {
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) incoming: Stack,
     pub(crate) outgoing: Stack,
-    /// The `CallDriver` of sessions that are opened from now on.
-    pub(crate) driver: Option<Arc<dyn Any + Send + Sync>>,
+    /// The driver of the tool calls of sessions that are opened from now on.
+    pub(crate) driver: Option<&'static CallDriver>,
 }
 
 impl Features {

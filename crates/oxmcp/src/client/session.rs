@@ -1,7 +1,7 @@
 //! A client's session: the handle of the user, and the state that the handle shares with the connection.
 
 use std::{
-    any::Any,
+    any::{Any, TypeId},
     pin::Pin,
     sync::{
         Arc, OnceLock, Weak,
@@ -11,7 +11,7 @@ use std::{
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ClientCapabilities, Implementation, JsonObject, ListToolsResult, LoggingLevel, Meta,
+    ClientCapabilities, Implementation, JsonObject, ListToolsResult, LoggingLevel, Meta, Method,
     Notification, ProgressParams, RequestId, Revision, ServerCapabilities, SubscriptionFilter,
     internal::Project, method,
 };
@@ -24,8 +24,8 @@ use crate::{
         handlers::url_elicitations::UrlElicitations,
         requested_state::RequestedState,
         requests::{
-            header_mirroring::HeaderMirroring, output_schemas::OutputSchemas,
-            task_support::TaskSupports,
+            call_driver::CallDriver, header_mirroring::HeaderMirroring,
+            output_schemas::OutputSchemas, task_support::TaskSupports,
         },
         server_facts::{ServerFacts, no_capabilities},
         subscriptions::{desired::DesiredSubscriptions, listener::Listeners},
@@ -78,10 +78,21 @@ impl ClientSession {
 
     /// The session of a connection, if it is open and has a handle.
     pub(crate) fn of(connection: &Connection) -> Option<Self> {
-        let role = Arc::clone(connection.role());
-        let state: Arc<SessionState> = role.into_any().downcast().ok()?;
+        Self::with_handle(connection).filter(|session| !session.connection().is_ended())
+    }
+
+    /// The session of a connection, open or ended, if it has a handle.
+    pub(crate) fn with_handle(connection: &Connection) -> Option<Self> {
+        let state: Arc<SessionState> = connection.role_as()?;
         let handle = state.handle.get()?.upgrade()?;
-        (!handle.connection.is_ended()).then_some(Self { handle })
+        Some(Self { handle })
+    }
+
+    /// The driver of the calls of a method, if it has one.
+    pub(crate) fn driver_of<M: Method>(&self) -> Option<&'static CallDriver> {
+        // The compiler evaluates the comparison. A method that users define reads the results itself.
+        let is_driven = TypeId::of::<M>() == TypeId::of::<method::CallTool>();
+        self.state().driver.filter(|_| is_driven)
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -287,8 +298,7 @@ impl RequestContext {
     /// Unlike [`peer_info`](Self::peer_info), the server has no influence on it.
     #[must_use]
     pub fn server_label(&self) -> Option<String> {
-        let role = Arc::clone(self.parts().connection.role());
-        let state: Arc<SessionState> = role.into_any().downcast().ok()?;
+        let state: Arc<SessionState> = self.parts().connection.role_as()?;
         state.client.server_label().map(Into::into)
     }
 }
@@ -312,8 +322,8 @@ pub(crate) struct SessionState {
     pub(crate) headers: HeaderMirroring,
     pub(crate) output_schemas: OutputSchemas,
     pub(crate) task_support: TaskSupports,
-    /// The `CallDriver`, if the client does not make the calls of tools itself.
-    pub(crate) driver: Option<Arc<dyn Any + Send + Sync>>,
+    /// The driver of tool calls, if the client does not make them itself.
+    pub(crate) driver: Option<&'static CallDriver>,
     /// The name of the server in errors, as its transport has it.
     pub(crate) server_name: String,
     /// The record of how fast the incoming middleware has been.
@@ -382,7 +392,7 @@ impl SessionState {
         requested: Arc<RequestedState>,
         tolerance: Arc<Tolerance>,
     ) -> Arc<Self> {
-        let driver = client.features().driver.clone();
+        let driver = client.features().driver;
         Arc::new(Self {
             client,
             driver,

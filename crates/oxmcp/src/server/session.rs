@@ -45,7 +45,7 @@ impl ServerSession {
 
     /// The session at a server's end of a connection.
     pub(crate) fn of(connection: &Arc<Connection>) -> Option<Self> {
-        let role = Arc::clone(connection.role()).into_any().downcast().ok()?;
+        let role = connection.role_as()?;
         Some(Self::new(Arc::clone(connection.trunk()), role))
     }
 

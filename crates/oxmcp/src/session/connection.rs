@@ -112,11 +112,25 @@ pub(crate) struct Caller {
     pub(crate) principal: Option<Principal>,
     /// The transport's own request that carried the message.
     #[cfg(feature = "http-server")]
-    pub(crate) request: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) request: Option<Arc<dyn RequestHead>>,
     /// The trace context of that request, for messages without their own.
     pub(crate) trace: Option<Box<TraceContext>>,
     /// Whether no other message can arrive on this connection before the response, so that a slow handler delays none.
     pub(crate) is_alone: bool,
+}
+
+/// The head of an HTTP request that carried messages.
+#[cfg(feature = "http-server")]
+pub(crate) trait RequestHead: Send + Sync {
+    fn parts(&self) -> &http::request::Parts;
+}
+
+#[cfg(feature = "http-server")]
+impl fmt::Debug for dyn RequestHead {
+    /// Nothing of it is shown: its headers contain the caller's token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RequestHead")
+    }
 }
 
 impl Connection {
@@ -241,6 +255,15 @@ impl Connection {
         &self.role
     }
 
+    /// The role, if it is of this type: a server's or a client's.
+    ///
+    /// This is the only downcast of a role, and cannot be avoided: a handler's context leads to its server, whose features
+    /// contain the handler, so one of these types must not name the next.
+    pub(crate) fn role_as<R: Role>(&self) -> Option<Arc<R>> {
+        let role: Arc<dyn Any + Send + Sync> = Arc::clone(&self.role) as _;
+        role.downcast().ok()
+    }
+
     /// The connection of which this is a branch, or this one if it is a trunk.
     pub(crate) fn trunk(self: &Arc<Self>) -> &Arc<Self> {
         self.trunk.as_ref().unwrap_or(self)
@@ -355,14 +378,11 @@ opaque_debug!(Connection, |it| {
 /// A client or a server at one end of one connection.
 ///
 /// Its implementations dispatch requests further, in `server/` and in `client/`.
-pub(crate) trait Role: fmt::Debug + Send + Sync + 'static {
+pub(crate) trait Role: Any + fmt::Debug + Send + Sync {
     fn side(&self) -> Side;
 
     /// The revision of the session, once it is negotiated.
     fn revision(&self) -> Option<Revision>;
-
-    /// The role as [`Any`], to be downcast.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// The tolerance for messages of the peer that do not follow the specification.
     fn tolerance(&self) -> Arc<Tolerance>;

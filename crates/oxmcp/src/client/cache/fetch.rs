@@ -18,9 +18,8 @@ use crate::{
         },
         requests::{
             call::Call,
-            call_request::{
-                CallAnswer, CallRequest, Params, PendingInput, cancellation, cancelled,
-            },
+            call_answer::{CallAnswer, PendingInput},
+            call_request::{CallRequest, Params, cancellation, cancelled},
             results::read_text,
         },
     },

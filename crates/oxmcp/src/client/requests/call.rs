@@ -17,8 +17,8 @@ use crate::{
         cache::key::ResponseKind,
         features::LONGEST_WAIT,
         requests::{
-            call_driver::driver_of,
-            call_request::{CallAnswer, CallRequest, Params, RoundInput},
+            call_answer::CallAnswer,
+            call_request::{CallRequest, Params, RoundInput},
             left_out::PageLosses,
             results::{read_noting, structured},
         },
@@ -142,11 +142,11 @@ impl<M: Method> Call<M> {
     /// kilobyte would cost each call a slow allocation.
     pub(crate) fn send(mut self) -> BoxFuture<Result<M::Result>> {
         let losses = self.losses.take();
-        let driver = driver_of::<M>(&self.session);
+        let driver = self.session.driver_of::<M>();
         match (self.prepare(), driver) {
             (Ok(request), Some(driver)) => Box::pin(async move {
                 let session = request.session.clone();
-                match (driver.call)(request, false).await? {
+                match request.drive(driver, false).await? {
                     CallAnswer::Complete(result) | CallAnswer::Extended(result) => {
                         read_noting::<M>(&session, result, losses.as_ref())
                     }
@@ -182,7 +182,7 @@ impl<M: Method> Call<M> {
         let params = params?;
         session.has_method(M::NAME)?;
         let revision = session.revision();
-        let driver = driver_of::<M>(&session);
+        let driver = session.driver_of::<M>();
         let result_types = driver.map_or(M::RESULT_TYPES, |it| it.result_types);
         let mut params = match params {
             Params::Typed(mut params, _) => {

@@ -20,12 +20,19 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    client::{cache::options::CacheMode, session::ClientSession},
+    client::{
+        cache::options::CacheMode,
+        requests::{
+            call_answer::{CallAnswer, PendingInput},
+            call_driver::{CallDriver, DrivenCall},
+        },
+        session::ClientSession,
+    },
     error::{Error, Result},
     logged::Logged,
     session::{
         outbound::{call::ContinuationGuard, calls::CallResult, options::CallOptions},
-        task::after,
+        task::{BoxFuture, after},
     },
 };
 
@@ -58,22 +65,6 @@ pub(crate) struct CallRequest {
     pub(crate) options: CallOptions,
 }
 
-/// The answer to a request that was made once.
-pub(crate) enum CallAnswer {
-    /// A result that depends only on the params.
-    Complete(CallResult),
-    /// A result of a type that an extension has added.
-    Extended(CallResult),
-    /// The server asks for input before it gives the result.
-    InputRequired(PendingInput),
-}
-
-/// A result that asks for input. While this value lives, a session that is being closed waits for the call.
-pub(crate) struct PendingInput {
-    pub(crate) result: Box<str>,
-    pub(crate) _guard: ContinuationGuard,
-}
-
 impl CallRequest {
     /// Makes the request, and repeats it once if the server has refused the headers of a tool call, or a revision that it
     /// supports.
@@ -100,6 +91,20 @@ impl CallRequest {
                 CallAnswer::Extended(result)
             }
         })
+    }
+
+    /// Lets the driver make the call. If it is manual, the input requests of the server are left to the caller.
+    pub(crate) fn drive(
+        self,
+        driver: &CallDriver,
+        is_manual: bool,
+    ) -> BoxFuture<Result<CallAnswer>> {
+        let call = DrivenCall {
+            params: self.params,
+            options: self.options,
+            is_manual,
+        };
+        (driver.call)(self.session.connection(), call)
     }
 
     /// Repeats the request after an error, if that may help. `listings` is the number of listings of tools before the request

@@ -1,6 +1,7 @@
 //! Requests to servers, from the method of the session to the typed result.
 
 pub(crate) mod call;
+pub(crate) mod call_answer;
 pub(crate) mod call_driver;
 pub(crate) mod call_request;
 pub(crate) mod header_mirroring;

@@ -28,8 +28,8 @@ use crate::{
         methods,
         requests::{
             call::Call,
-            call_driver::driver_of,
-            call_request::{CallAnswer, CallRequest, PendingInput, cancellation, cancelled},
+            call_answer::{CallAnswer, PendingInput},
+            call_request::{CallRequest, cancellation, cancelled},
             results::{decode, read},
         },
         session::ClientSession,
@@ -301,11 +301,11 @@ impl<M: MultiRoundTrip> Call<M> {
     /// # Cancel safety
     /// As for the call itself.
     pub async fn manual(self) -> Result<CallOutcome<M::Result>> {
-        let driver = driver_of::<M>(&self.session);
+        let driver = self.session.driver_of::<M>();
         let mut request = self.prepare()?;
         let session = request.session.clone();
         let answer = match driver {
-            Some(driver) => (driver.call)(request, true).await?,
+            Some(driver) => request.drive(driver, true).await?,
             None => request.send().await?,
         };
         let result = match answer {

@@ -13,7 +13,7 @@ use memchr::memchr;
 use oxmcp_protocol::TraceContext;
 
 use crate::session::{
-    connection::{Caller, RequestContext},
+    connection::{Caller, RequestContext, RequestHead},
     driver::budget::{Budget, Charge},
     trace::propagator,
 };
@@ -35,8 +35,7 @@ impl RequestContext {
     #[must_use]
     pub fn http_request(&self) -> Option<&Parts> {
         let request = self.parts().connection.caller().request.as_ref()?;
-        let detached = || request.downcast_ref().map(DetachedHead::parts);
-        request.downcast_ref().or_else(detached)
+        Some(request.parts())
     }
 
     /// Ends the response stream of this request before the response is ready, and tells the client when to reconnect for it. For
@@ -117,6 +116,18 @@ pub(crate) struct DetachedHead {
     _charge: Charge,
 }
 
+impl RequestHead for Parts {
+    fn parts(&self) -> &Parts {
+        self
+    }
+}
+
+impl RequestHead for DetachedHead {
+    fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| Box::new(self.restore()))
+    }
+}
+
 /// The first byte of a header line: whether the header is sensitive.
 const PLAIN: u8 = b'-';
 const SENSITIVE: u8 = b'!';
@@ -151,11 +162,6 @@ impl DetachedHead {
             lines: lines.into(),
             parts: OnceLock::new(),
         }
-    }
-
-    /// The original head of the request.
-    pub(crate) fn parts(&self) -> &Parts {
-        self.parts.get_or_init(|| Box::new(self.restore()))
     }
 
     fn restore(&self) -> Parts {

@@ -1,6 +1,6 @@
 //! Dispatch of a request: the identity of its client, its context, the middleware, and its method.
 
-use std::{any::Any, sync::Arc};
+use std::sync::Arc;
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -40,10 +40,6 @@ impl Role for ServerRole {
     fn revision(&self) -> Option<Revision> {
         let client = self.legacy_session().client();
         client.map(|client| client.revision)
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 
     fn tolerance(&self) -> Arc<Tolerance> {

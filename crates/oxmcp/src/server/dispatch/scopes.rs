@@ -46,8 +46,7 @@ pub(crate) fn needed_scopes(
         let Some(connection) = connection() else {
             return Caller::Unserved;
         };
-        let role = Arc::clone(connection.role()).into_any();
-        let Ok(role) = role.downcast::<ServerRole>() else {
+        let Some(role) = connection.role_as::<ServerRole>() else {
             return Caller::Unknown;
         };
         let named = (&request.id, &*request.method);

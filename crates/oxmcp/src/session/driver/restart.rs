@@ -108,7 +108,6 @@ async fn closes_within(connection: &Connection, pause: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use std::{
-        any::Any,
         pin::pin,
         task::{Context, Poll, Wake},
     };
@@ -138,10 +137,6 @@ mod tests {
     impl Role for Caller {
         fn side(&self) -> Side {
             Side::Client
-        }
-
-        fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-            self
         }
 
         fn tolerance(&self) -> Arc<Tolerance> {

@@ -1,7 +1,7 @@
 //! The table of this side's calls that wait for a response, with their alarms.
 
 #[cfg(feature = "http-server")]
-use std::{any::Any, sync::OnceLock};
+use std::sync::OnceLock;
 use std::{
     collections::{HashMap, hash_map::Entry},
     hash::{BuildHasherDefault, Hasher},
@@ -105,7 +105,11 @@ pub(crate) type Announce = Box<dyn Fn(i64) -> BoxFuture<Announced> + Send + Sync
 
 /// A guard of an announced call, which other nodes know until it is dropped.
 #[cfg(feature = "http-server")]
-pub(crate) type Announced = Box<dyn Any + Send + Sync>;
+pub(crate) type Announced = Box<dyn Announcement>;
+
+/// The announcement of a call, which ends when it is dropped.
+#[cfg(feature = "http-server")]
+pub(crate) trait Announcement: Send + Sync {}
 
 #[derive(Debug, Default)]
 struct State {

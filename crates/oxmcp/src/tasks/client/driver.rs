@@ -14,15 +14,16 @@ use super::{
 };
 use crate::{
     client::{
-        Client,
+        Client, ClientSession,
         requests::{
-            call_driver::CallDriver,
-            call_request::{CallAnswer, CallRequest, cancellation, cancelled},
+            call_answer::CallAnswer,
+            call_driver::{CallDriver, DrivenCall},
+            call_request::{CallRequest, cancellation, cancelled},
         },
     },
-    error::Result,
+    error::{Error, Result},
     extension::Extension,
-    session::task::BoxFuture,
+    session::{connection::Connection, task::BoxFuture},
 };
 
 /// Adds tasks to a client.
@@ -79,18 +80,33 @@ impl ClientTasks for Client {
             .header::<UpdateTask>("taskId", "Mcp-Name")
             .header::<CancelTask>("taskId", "Mcp-Name");
         let client = self.extension(extension);
-        let driver = CallDriver {
-            result_types: &[RESULT_TYPE],
-            call,
-        };
-        client.change(|features| features.driver = Some(Arc::new(driver)));
+        client.change(|features| features.driver = Some(&DRIVER));
         client
     }
 }
 
+static DRIVER: CallDriver = CallDriver {
+    result_types: &[RESULT_TYPE],
+    call,
+};
+
 /// Makes a call, and waits for the task that it may become.
-fn call(mut request: CallRequest, is_manual: bool) -> BoxFuture<Result<CallAnswer>> {
+fn call(connection: &Arc<Connection>, call: DrivenCall) -> BoxFuture<Result<CallAnswer>> {
+    let session = ClientSession::with_handle(connection);
     Box::pin(async move {
+        let DrivenCall {
+            params,
+            options,
+            is_manual,
+        } = call;
+        let mut request = CallRequest {
+            // The caller holds a handle.
+            session: session.ok_or_else(|| Error::closed("the session was closed"))?,
+            method: CallTool::NAME,
+            result_types: DRIVER.result_types,
+            params,
+            options,
+        };
         let clock = Arc::new(Clock::of(&request.options));
         let cancel = request.options.cancel.clone();
         let (mut exchange, state) = match start(&mut request, false, is_manual).await? {

@@ -20,7 +20,8 @@ use crate::{
     client::{
         Call, ClientSession,
         requests::{
-            call_request::{CallAnswer, tool_name},
+            call_answer::CallAnswer,
+            call_request::tool_name,
             results::{read, structured},
         },
     },

@@ -14,7 +14,8 @@ use crate::{
     client::{
         CacheMode, ClientSession,
         requests::{
-            call_request::{CallAnswer, CallRequest, tool_name},
+            call_answer::CallAnswer,
+            call_request::{CallRequest, tool_name},
             results::decode,
         },
     },

@@ -11,6 +11,7 @@ use crate::{
     http::server::sessions::{Session, StreamKey, log},
     session::{
         connection::Caller,
+        outbound::calls::Announcement,
         task::{spawn, spawn_on},
     },
     store::{AnyEventStore, Claim, Replay, StreamWrite},
@@ -43,6 +44,8 @@ struct Question {
     runtime: Handle,
     _looking: AbortOnDropHandle<()>,
 }
+
+impl Announcement for Question {}
 
 impl Question {
     async fn begin(session: Weak<Session>, place: StreamKey) -> Self {
