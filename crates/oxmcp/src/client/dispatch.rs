@@ -21,8 +21,8 @@ use crate::{
             inline_execution::InlineExecution,
             run::{Work, respond_inline, run},
         },
-        middleware::{Next, Request, Response},
-        outbound::call::DeadlinePause,
+        middleware::{Request, Response},
+        outbound::{call::DeadlinePause, outgoing::Outgoing},
         panics::catch_panic,
         task::BoxFuture,
         tolerance::Tolerance,
@@ -31,7 +31,46 @@ use crate::{
     transport::principal::Principal,
 };
 
+/// Handles a message after all incoming middleware, by the role of the connection on which it arrived.
+pub(crate) fn handle(request: Request) -> BoxFuture<Result<Response>> {
+    let cx = request.context().cloned();
+    let role = cx
+        .as_ref()
+        .and_then(|cx| cx.parts().connection.role_as::<SessionState>());
+    let (Some(cx), Some(role)) = (cx, role) else {
+        return Box::pin(async {
+            Err(Error::misuse("cannot handle this request: no peer sent it"))
+        });
+    };
+    role.handle(cx, &request)
+}
+
 impl SessionState {
+    /// Handles a message of the server after all incoming middleware.
+    fn handle(&self, cx: RequestContext, request: &Request) -> BoxFuture<Result<Response>> {
+        let params = request.raw_params().map(Text::from);
+        if request.is_notification() {
+            let connection = &cx.parts().connection;
+            let subscription = self.subscription(connection, params);
+            let is_for_handlers = subscription.is_none_or(|id| self.listeners.is_for_handlers(&id));
+            let handler = is_for_handlers
+                .then(|| self.handler_of(|| cx.clone(), connection, request.method(), params));
+            return Box::pin(async move {
+                if let Some(handler) = handler.flatten() {
+                    handler.await;
+                }
+                Ok(Response::empty())
+            });
+        }
+        let revision = cx.revision();
+        let params = params.unwrap_or(Text::EMPTY);
+        let served = methods::serve(&self.client.features(), cx, request.method(), params);
+        Box::pin(async move {
+            let body = served?.await?;
+            body.into_json(revision, None).map(Response::from_text)
+        })
+    }
+
     /// The subscription to which a notification belongs. Notifications of legacy servers belong to none.
     fn subscription(&self, connection: &Connection, params: Option<Text<'_>>) -> Option<RequestId> {
         let modern = self.revision().is_modern().then_some(params);
@@ -74,7 +113,7 @@ impl SessionState {
         let asks = matches!(method, Elicit::NAME | CreateMessage::NAME);
         let asking = asks.then(|| DeadlinePause::begin(connection));
         let span = span::inbound(&context, method, params);
-        let begin = || catch_panic(|| methods::begin(&features, cx, method, params.raw));
+        let begin = || catch_panic(|| methods::begin(&features, (cx, handle), method, params.raw));
         let future = match span.in_scope(begin) {
             Ok(future) => future,
             Err(error) => {
@@ -161,7 +200,7 @@ impl Role for SessionState {
         let cx = || RequestContext::new(Arc::new(self.context(connection, None)));
         let handler = match features.incoming.next().cloned() {
             Some(next) => {
-                let request = Request::incoming(cx(), &method, params);
+                let request = Request::incoming(cx(), handle, &method, params);
                 Some(Box::pin(next.pass(request)) as BoxFuture<()>)
             }
             None if for_handlers => self.handler_of(cx, connection, &method, params),
@@ -187,44 +226,16 @@ impl Role for SessionState {
         self.revision().has_batches()
     }
 
-    fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
-        if request.is_notification() {
-            let params = request.raw_params().map(Text::from);
-            let handler = request.context().and_then(|cx| {
-                let connection = &cx.parts().connection;
-                let subscription = self.subscription(connection, params);
-                if subscription.is_some_and(|id| !self.listeners.is_for_handlers(&id)) {
-                    return None;
-                }
-                self.handler_of(|| cx.clone(), connection, request.method(), params)
-            });
-            return Box::pin(async move {
-                if let Some(handler) = handler {
-                    handler.await;
-                }
-                Ok(Response::empty())
-            });
-        }
-        let Some(cx) = request.context().cloned() else {
-            return Box::pin(async {
-                Err(Error::misuse("cannot handle this request: no peer sent it"))
-            });
-        };
-        let revision = cx.revision();
-        let params = request.raw_params().map_or(Text::EMPTY, Text::from);
-        let served = methods::serve(&self.client.features(), cx, request.method(), params);
-        Box::pin(async move {
-            let body = served?.await?;
-            body.into_json(revision, None).map(Response::from_text)
-        })
-    }
-
     fn has_incoming(&self) -> bool {
         self.client.features().incoming.next().is_some()
     }
 
-    fn outgoing(&self) -> Option<Next> {
-        self.client.features().outgoing.next().cloned()
+    fn has_outgoing(&self) -> bool {
+        self.client.features().outgoing.next().is_some()
+    }
+
+    fn pass_outgoing(&self, message: Outgoing) -> BoxFuture<Result<Response>> {
+        self.client.features().outgoing.pass_outgoing(message)
     }
 
     fn envelope(&self) -> Option<&str> {

@@ -17,7 +17,7 @@ use crate::{
     error::Result,
     extension::registry::Extensions,
     limits::Limits,
-    session::{connection::Connection, middleware::next::Stack, task::BoxFuture},
+    session::{connection::Connection, middleware::stack::Stack, task::BoxFuture},
 };
 
 /// The longest timeout: adding a longer one to the current time could overflow.

@@ -19,7 +19,10 @@ use crate::{
     client::{features::Features, handlers::elicitation::fill_form},
     error::{Error, Result},
     session::{
-        connection::RequestContext, inbound::body::Body, middleware::Request, task::BoxFuture,
+        connection::RequestContext,
+        inbound::body::Body,
+        middleware::{Request, request::Handle},
+        task::BoxFuture,
     },
 };
 
@@ -49,17 +52,17 @@ pub(crate) fn has_handler(name: &str) -> bool {
     !matches!(name, Ping::NAME | ListRoots::NAME)
 }
 
-/// Begins to serve a request, through the incoming middleware if there is any.
+/// Begins to serve a request, through the incoming middleware if there is any, which ends in `handle`.
 pub(crate) fn begin(
     features: &Features,
-    cx: RequestContext,
+    (cx, handle): (RequestContext, Handle),
     name: &str,
     params: Text<'_>,
 ) -> Result<BodyFuture> {
     let Some(next) = features.incoming.next().cloned() else {
         return serve(features, cx, name, params);
     };
-    let request = Request::incoming(cx, name, Some(params));
+    let request = Request::incoming(cx, handle, name, Some(params));
     Ok(Box::pin(async move {
         let response = next.run(request).await?;
         Ok(Body::Json(response.into_text()))

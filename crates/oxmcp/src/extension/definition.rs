@@ -29,7 +29,7 @@ use crate::{
     session::{
         connection::RequestContext,
         handler::traits::{Handler, HandlerFuture},
-        middleware::{MiddlewareLayer, next::Stack},
+        middleware::{MiddlewareLayer, stack::Stack},
     },
 };
 

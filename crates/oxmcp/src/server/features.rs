@@ -45,7 +45,7 @@ use crate::{
     session::{
         connection::{Peer, RequestContext},
         inbound::body::Line,
-        middleware::next::Stack,
+        middleware::stack::Stack,
         panics::catch_panic,
         tolerance::Tolerance,
     },

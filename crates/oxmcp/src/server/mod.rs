@@ -20,7 +20,7 @@ mod subscriptions;
 mod tool;
 
 pub use ask::{Question, Questions, Reply, SessionCall, UserDecision};
-pub(crate) use ask::{RecordedAnswer, RecordedOutcome, ask_for_task, known, question_digest};
+pub(crate) use ask::{ask_for_task, known, question_digest};
 pub use completion::{
     Completer, CompleterArguments, CompletionInput, IntoCompleter, IntoCompletion,
 };

@@ -7,7 +7,6 @@
 
 use std::{
     any::Any,
-    borrow::Cow,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -27,6 +26,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 
+#[cfg(feature = "server")]
+use crate::session::handler::journal::Journal;
 #[cfg(feature = "client")]
 use crate::transport::traits::UserWaits;
 use crate::{
@@ -41,7 +42,7 @@ use crate::{
         notifications::{
             progress_rate::ProgressRate, progress_tokens::ProgressTokens, queue::NotificationQueue,
         },
-        outbound::{calls::PendingCalls, deadline::PausedDeadlines, options::CallOptions},
+        outbound::{calls::PendingCalls, deadline::PausedDeadlines, outgoing::Outgoing},
         task::{BoxFuture, Latch},
         tolerance::Tolerance,
     },
@@ -60,8 +61,8 @@ pub(crate) struct Connection {
     caller: Caller,
     /// The pending calls, allocated lazily: most connections of servers make none.
     calls: OnceLock<Box<PendingCalls>>,
-    in_flight: InFlight<ContextParts>,
-    progress_tokens: ProgressTokens<ContextParts>,
+    in_flight: InFlight,
+    progress_tokens: ProgressTokens,
     notifications: OnceLock<Arc<NotificationQueue>>,
     paused_deadlines: PausedDeadlines,
     /// The runtime of the driver.
@@ -295,12 +296,12 @@ impl Connection {
     }
 
     /// The peer's requests that are being served.
-    pub(crate) fn in_flight(&self) -> &InFlight<ContextParts> {
+    pub(crate) fn in_flight(&self) -> &InFlight {
         &self.shared().in_flight
     }
 
     /// The peer's requests in flight that have a progress token.
-    pub(crate) fn progress_tokens(&self) -> &ProgressTokens<ContextParts> {
+    pub(crate) fn progress_tokens(&self) -> &ProgressTokens {
         &self.shared().progress_tokens
     }
 
@@ -420,16 +421,20 @@ pub(crate) trait Role: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// Handles a request after all incoming middleware.
-    fn handle(&self, request: Request) -> BoxFuture<Result<Response>>;
-
     /// Whether there is incoming middleware.
     fn has_incoming(&self) -> bool {
         false
     }
 
-    /// The outgoing middleware, if there is any.
-    fn outgoing(&self) -> Option<Next>;
+    /// Whether there is outgoing middleware.
+    fn has_outgoing(&self) -> bool {
+        false
+    }
+
+    /// Passes a message through the outgoing middleware, which ends at the outlet of the message.
+    fn pass_outgoing(&self, message: Outgoing) -> BoxFuture<Result<Response>> {
+        message.send()
+    }
 
     /// The `_meta` members that every request has, as JSON members without braces.
     fn envelope(&self) -> Option<&str> {
@@ -530,8 +535,9 @@ pub(crate) struct ContextParts {
     /// The request's `_meta`, as it arrived.
     pub(crate) meta: Option<Box<str>>,
     pub(crate) cancel: Latch,
-    /// State that the role keeps for the handler, if any.
-    pub(crate) role_state: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// The questions of the handler, once it may have asked one.
+    #[cfg(feature = "server")]
+    pub(crate) journal: OnceLock<Arc<Journal>>,
     /// Receives the handler's progress and questions after it is detached from its request.
     pub(crate) detached: Detached,
     /// The client's metadata for the task of the request (2025-11-25 only).
@@ -539,13 +545,6 @@ pub(crate) struct ContextParts {
     pub(crate) task: OnceLock<oxmcp_protocol::TaskMetadata>,
     /// Set with the answer, which no more messages of the request may follow.
     pub(crate) answered: AtomicBool,
-}
-
-impl AsRef<Latch> for ContextParts {
-    /// The latch that is set when the answer is no longer wanted.
-    fn as_ref(&self) -> &Latch {
-        &self.cancel
-    }
 }
 
 /// The peer's metadata: sent with each request in modern revisions, or when the session opens in legacy ones.
@@ -556,31 +555,3 @@ pub(crate) struct Peer {
     /// The capabilities of the client, which is the peer or, as declared to the server, this side.
     pub(crate) capabilities: ClientCapabilities,
 }
-
-/// A request or a notification in the middleware.
-pub struct Request {
-    pub(crate) method: Cow<'static, str>,
-    pub(crate) params: Option<Box<RawValue>>,
-    /// The params as they were received, if a middleware has replaced them.
-    #[cfg(all(feature = "auth", feature = "http-server"))]
-    pub(crate) original: Option<Box<RawValue>>,
-    pub(crate) direction: Direction,
-}
-
-/// The direction of a [`Request`].
-pub(crate) enum Direction {
-    Incoming(RequestContext),
-    /// The options are set for a request and not for a notification.
-    Outgoing(Arc<Connection>, Option<Box<CallOptions>>),
-    /// An outgoing notification that belongs to an incoming request.
-    OfRequest(RequestContext),
-}
-
-/// The rest of the middleware chain: the next middleware, or at the end the handler or the wire.
-///
-/// It is a [`tower::Service`](tower_service::Service), so tower's layers can wrap it.
-#[derive(Clone)]
-pub struct Next(pub(crate) Arc<NextFn>);
-
-/// The function that a [`Next`] calls with a request.
-pub(crate) type NextFn = dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync;

@@ -31,13 +31,14 @@ use super::{
 use crate::{
     error::{Error, Result},
     logged::Logged,
-    server::{
-        DetachableCall, RecordedAnswer, Replay, Server, ToolResponse, known, question_digest,
-    },
+    server::{DetachableCall, Replay, Server, ToolResponse, known, question_digest},
     session::{
         connection::RequestContext,
-        handler::detached::{
-            DetachedAnswer, DetachedProgress, DetachedStep, DetachedStepEnd, DetachedWork,
+        handler::{
+            detached::{
+                DetachedAnswer, DetachedProgress, DetachedStep, DetachedStepEnd, DetachedWork,
+            },
+            journal::RecordedAnswer,
         },
         panics,
     },

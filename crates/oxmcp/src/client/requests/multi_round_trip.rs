@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::{
+        dispatch::handle,
         methods,
         requests::{
             call::Call,
@@ -235,10 +236,11 @@ async fn answer(
     let context = Arc::new(context);
     let cx = RequestContext::new(Arc::clone(&context));
     let features = session.client().features().clone();
-    let future = methods::begin(&features, cx, &input.method, params).map_err(|error| {
-        let (wrong, key) = (error.message(), shorten(key));
-        Error::decode(format!("invalid input request {key:?}: {wrong}"))
-    })?;
+    let future =
+        methods::begin(&features, (cx, handle), &input.method, params).map_err(|error| {
+            let (wrong, key) = (error.message(), shorten(key));
+            Error::decode(format!("invalid input request {key:?}: {wrong}"))
+        })?;
     let revision = session.revision();
     let body = run_question(context, future).await?;
     let json = body.into_json(revision, None)?;

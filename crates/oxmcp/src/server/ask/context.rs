@@ -15,15 +15,16 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    Question, Questions, UserDecision, check, detach,
-    journal::{Journal, Lookup, Mode},
-    live_session,
+    Question, Questions, UserDecision, check, detach, live_session,
     question::{Answered, Put},
-    sealed_state::Digest,
 };
 use crate::{
     error::{Error, Result},
-    session::{connection::RequestContext, task::try_join_boxed},
+    session::{
+        connection::RequestContext,
+        handler::journal::{AnswerLookup, Journal, QuestionDigest, QuestionMode},
+        task::try_join_boxed,
+    },
 };
 
 impl RequestContext {
@@ -359,11 +360,11 @@ impl RequestContext {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        let journal = Journal::of(self.parts());
+        let journal = self.parts().journal();
         if journal.is_suspended() {
             return Err(Error::suspended().into());
         }
-        if let Some(value) = detach::begin_step(self, &journal, &key, is_idempotent).await? {
+        if let Some(value) = detach::begin_step(self, journal, &key, is_idempotent).await? {
             let read = serde_json::from_str(value.get());
             return read.map_err(|error| unfit(&key, "read", error).into());
         }
@@ -385,7 +386,10 @@ impl RequestContext {
     /// [`Reply`](crate::Reply)s. In legacy sessions, returns the answers to the questions that the handler returned last.
     #[must_use]
     pub fn input_responses(&self) -> InputResponses {
-        Journal::find(self).map_or_else(InputResponses::new, |journal| journal.responses())
+        self.parts()
+            .journal
+            .get()
+            .map_or_else(InputResponses::new, |journal| journal.responses())
     }
 
     /// Returns the unverified state that came with this request, for handlers that return [`Reply`](crate::Reply)s. A client can
@@ -393,9 +397,9 @@ impl RequestContext {
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     #[must_use]
     pub fn request_state(&self) -> Option<String> {
-        Journal::find(self)?.with_mode(|mode| match mode {
-            Mode::Reply(state) => state.clone(),
-            Mode::LiveSession | Mode::Rounds(_) => None,
+        self.parts().journal.get()?.with_mode(|mode| match mode {
+            QuestionMode::Reply(state) => state.clone(),
+            QuestionMode::LiveSession | QuestionMode::Rounds(_) => None,
         })
     }
 }
@@ -404,7 +408,7 @@ impl RequestContext {
 struct Ready {
     key: String,
     request: InputRequest,
-    digest: Digest,
+    digest: QuestionDigest,
 }
 
 async fn ask(cx: &RequestContext, put: Vec<Put>) -> Result<Vec<Answered>> {
@@ -468,7 +472,7 @@ fn ready(cx: &RequestContext, put: Put) -> Result<Ready> {
     })
 }
 
-fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<Digest> {
+fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<QuestionDigest> {
     // The digest covers only the fields that the client sees: others do not make a different question.
     let mut shown = request.clone();
     shown.project(revision);
@@ -476,7 +480,7 @@ fn digest(key: &str, request: &InputRequest, revision: Revision) -> Result<Diges
         Error::misuse(format!("could not serialize the question {key:?}: {error}"))
             .with_source(error)
     })?;
-    Ok(Digest::of(&json))
+    Ok(QuestionDigest::of(&json))
 }
 
 /// The digest of a question: of the fields that its client sees. `key` is only for the error message.
@@ -498,9 +502,9 @@ fn lookup(
     cx: &RequestContext,
 ) -> Result<Option<Box<RawValue>>> {
     match journal.lookup(&question.key, &question.digest)? {
-        Lookup::Known(value) => Ok(Some(value)),
-        Lookup::Missing => Ok(None),
-        Lookup::Unchecked(response) => {
+        AnswerLookup::Known(value) => Ok(Some(value)),
+        AnswerLookup::Missing => Ok(None),
+        AnswerLookup::Unchecked(response) => {
             let revision = cx.revision();
             let Ready { key, request, .. } = question;
             let connection = &cx.parts().connection;
@@ -523,16 +527,16 @@ fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
         ));
     }
     check::batch(cx)?;
-    let journal = Journal::of(parts);
+    let journal = Arc::clone(parts.journal());
     let modern = cx.revision().is_modern();
     journal.with_mode(|mode| match mode {
-        Mode::Reply(_) => Err(Error::misuse(
+        QuestionMode::Reply(_) => Err(Error::misuse(
             "cannot ask here: a handler that returns a `Reply` asks by returning `Reply::InputRequired`",
         )),
-        Mode::LiveSession if modern => Err(Error::misuse(
+        QuestionMode::LiveSession if modern => Err(Error::misuse(
             "cannot ask here: only handlers of tools, prompts and resources can, with the context passed to them",
         )),
-        Mode::LiveSession | Mode::Rounds(_) => Ok(()),
+        QuestionMode::LiveSession | QuestionMode::Rounds(_) => Ok(()),
     })?;
     Ok(journal)
 }

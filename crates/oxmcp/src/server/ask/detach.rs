@@ -1,20 +1,25 @@
 //! Contexts of handlers that can be detached from their requests, or run again without one.
 
-use std::{future::ready, sync::Arc};
+use std::{
+    future::ready,
+    sync::{Arc, OnceLock},
+};
 
 use oxmcp_protocol::{InputRequest, InputResponses};
 use serde_json::value::RawValue;
 
 use super::{
     check,
-    journal::{Journal, Mode, RecordedAnswer, RoundRequest},
     returned::{Ask, ask_until_done},
 };
 use crate::{
     error::{Error, Result},
     session::{
         connection::{ContextParts, RequestContext},
-        handler::detached::{Detached, DetachedWork},
+        handler::{
+            detached::{Detached, DetachedWork},
+            journal::{Journal, QuestionMode, RecordedAnswer, RoundRequest},
+        },
         inbound::body::Body,
         task::BoxFuture,
     },
@@ -30,23 +35,31 @@ pub(crate) fn detachable(request: &RequestContext) -> RequestContext {
     own.log_level.clone_from(&parts.log_level);
     own.meta.clone_from(&parts.meta);
     own.detached = Detached::possible();
-    own.role_state.get_or_init(|| Journal::of(parts));
+    own.journal = OnceLock::from(Arc::clone(parts.journal()));
     RequestContext::new(Arc::new(own))
 }
 
 /// Whether the handler of a request has asked a question that its client is to answer in the next round.
 pub(crate) fn is_suspended(request: &RequestContext) -> bool {
-    Journal::find(request).is_some_and(|journal| journal.is_suspended())
+    request
+        .parts()
+        .journal
+        .get()
+        .is_some_and(|journal| journal.is_suspended())
 }
 
 /// The questions and steps of a request's handler so far, for its next run.
 pub(crate) fn known(request: &RequestContext) -> Vec<RecordedAnswer> {
-    Journal::find(request).map_or_else(Vec::new, |journal| journal.known())
+    request
+        .parts()
+        .journal
+        .get()
+        .map_or_else(Vec::new, |journal| journal.known())
 }
 
 /// The state and the responses passed to a handler that asks by a [`Reply`](crate::Reply). `None` for any other handler.
 pub(crate) fn reply_input(request: &RequestContext) -> Option<(Option<String>, InputResponses)> {
-    Journal::find(request)?.reply()
+    request.parts().journal.get()?.reply()
 }
 
 /// Begins the journal of a handler that runs again, detached from its request. `reply` is the value that [`reply_input`]
@@ -57,11 +70,13 @@ pub(crate) fn begin_again(
     reply: Option<(Option<String>, InputResponses)>,
 ) {
     let (mode, responses) = match reply {
-        Some((state, responses)) => (Mode::Reply(state), responses),
-        None if parts.peer.revision.is_modern() => (Mode::Rounds(request), InputResponses::new()),
-        None => (Mode::LiveSession, InputResponses::new()),
+        Some((state, responses)) => (QuestionMode::Reply(state), responses),
+        None if parts.peer.revision.is_modern() => {
+            (QuestionMode::Rounds(request), InputResponses::new())
+        }
+        None => (QuestionMode::LiveSession, InputResponses::new()),
     };
-    Journal::of(parts).begin(mode, None, responses);
+    parts.journal().begin(mode, None, responses);
 }
 
 /// Begins a step. If it was done before, returns its result.

@@ -10,15 +10,14 @@
 //! # Where it is decided
 //!
 //! Whether a client may be asked: `LegacySession::may_be_asked` (`server/dispatch/identity.rs`) and `question` (`check.rs`).
-//! State: `journal.rs`, sealed and opened in `rounds.rs` (`sealed_state.rs`). The first of `state_keys` seals it, or else the
-//! key of the process; each of the keys opens it (`session/sealing.rs`). State that does not open fails with -32602. The state
-//! of a [`Reply`] belongs to the handler, and is not sealed.
+//! State: the journal (`session/handler/journal.rs`), sealed and opened in `rounds.rs` (`sealed_state.rs`). The first of
+//! `state_keys` seals it, or else the key of the process; each of the keys opens it (`session/sealing.rs`). State that does not
+//! open fails with -32602. The state of a [`Reply`] belongs to the handler, and is not sealed.
 
 mod check;
 mod context;
 mod detach;
 mod form;
-mod journal;
 mod live_session;
 mod question;
 mod reply;
@@ -38,7 +37,6 @@ pub(crate) use context::question_digest;
 pub(crate) use detach::{
     begin_again, detachable, go_on_detached, is_suspended, known, reply_input,
 };
-pub(crate) use journal::{RecordedAnswer, RecordedOutcome, RoundRequest};
 pub use live_session::SessionCall;
 pub(crate) use live_session::ask_for_task;
 pub use question::{Question, Questions, UserDecision};

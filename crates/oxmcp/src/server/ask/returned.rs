@@ -10,14 +10,12 @@ use oxmcp_protocol::{
 use serde_json::value::RawValue;
 use tokio::time::sleep;
 
-use super::{
-    check,
-    journal::{Journal, Mode},
-};
+use super::check;
 use crate::{
     error::{Error, Result},
     session::{
         connection::RequestContext,
+        handler::journal::QuestionMode,
         inbound::body::Body,
         task::{BoxFuture, try_join_boxed},
     },
@@ -104,8 +102,9 @@ pub(crate) async fn ask_until_done(
             }
             responses => responses?,
         };
-        let journal = Journal::of(cx.parts());
-        journal.begin(Mode::Reply(asked.request_state), None, responses);
+        cx.parts()
+            .journal()
+            .begin(QuestionMode::Reply(asked.request_state), None, responses);
         running = again();
     }
     match reply(running.await)? {

@@ -13,11 +13,9 @@ use oxmcp_protocol::{
 };
 
 use super::{
-    check,
-    journal::{Journal, Mode, RoundRequest},
-    live_session,
+    check, live_session,
     returned::{Ask, Outcome, ask_until_done, check_asked, reply},
-    sealed_state::{self, Binding, Record},
+    sealed_state::{self, Binding},
 };
 use crate::{
     error::{Error, Result},
@@ -25,6 +23,7 @@ use crate::{
     server::{dispatch::Call, features::Features, registry::AskMode, server::Server},
     session::{
         connection::RequestContext,
+        handler::journal::{JournalRecord, QuestionMode, RoundRequest},
         inbound::{body::Body, run::Work},
         panics,
         sealing::random,
@@ -61,9 +60,9 @@ pub(crate) fn serve(
     begin: impl Fn(RequestContext, Text<'_>) -> Work + Send + Sync + 'static,
 ) -> Result<Work> {
     let cx = call.cx.clone();
-    let journal = Journal::of(cx.parts());
+    let journal = call.cx.parts().journal();
     if !cx.revision().is_modern() {
-        journal.begin(Mode::Reply(None), None, InputResponses::new());
+        journal.begin(QuestionMode::Reply(None), None, InputResponses::new());
         return Ok(serve_legacy(cx, request, begin));
     }
     let token = token(call.params)?;
@@ -71,13 +70,17 @@ pub(crate) fn serve(
     let arguments = request.arguments.clone();
     if mode == AskMode::Reply {
         let responses = mended(&cx, request.method, responses);
-        journal.begin(Mode::Reply(token), None, responses);
+        journal.begin(QuestionMode::Reply(token), None, responses);
         let work = begin(cx.clone(), Text::checked(&arguments));
         let future = Box::pin(finish_reply(cx, work.future));
         return Ok(Work { future, ..work });
     }
     let record = token.map(|token| open(&cx, call.features, &request, &token));
-    journal.begin(Mode::Rounds(request), record.transpose()?, responses);
+    journal.begin(
+        QuestionMode::Rounds(request),
+        record.transpose()?,
+        responses,
+    );
     let work = begin(cx.clone(), Text::checked(&arguments));
     let future = Box::pin(finish_round(cx, work.future));
     Ok(Work { future, ..work })
@@ -118,7 +121,7 @@ fn open(
     features: &Features,
     request: &RoundRequest,
     token: &str,
-) -> Result<Record> {
+) -> Result<JournalRecord> {
     let limit = features.limits.max_request_state;
     let binding = binding(cx, features, request);
     let opened = sealed_state::open(token, &binding, &features.ask.keys.current(), now(), limit);
@@ -156,7 +159,11 @@ fn now() -> u64 {
 /// Runs the handler. If it has asked questions, they are the response, whatever it returns.
 async fn finish_round(cx: RequestContext, future: BoxFuture<Result<Body>>) -> Result<Body> {
     let ended = panics::catch(future).await;
-    let asked = Journal::find(&cx).and_then(|journal| journal.take_suspended());
+    let asked = cx
+        .parts()
+        .journal
+        .get()
+        .and_then(|journal| journal.take_suspended());
     let Some((requests, record, request)) = asked else {
         return ended.unwrap_or_else(|panic| Err(panic.into_error()));
     };
@@ -170,7 +177,7 @@ fn seal(
     cx: &RequestContext,
     features: &Features,
     request: &RoundRequest,
-    mut record: Record,
+    mut record: JournalRecord,
 ) -> Result<String> {
     let settings = &features.ask;
     record.expires = sealed_state::expiry(now(), settings.lifetime);

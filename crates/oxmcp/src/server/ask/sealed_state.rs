@@ -8,62 +8,16 @@
 
 use std::time::Duration;
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use oxmcp_json::{Text, write_string};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
     error::{Error, Result},
-    session::sealing::{self, Bound, KeyRing, NONCE, Refused, StateKey, sha256},
+    session::{
+        handler::journal::JournalRecord,
+        sealing::{self, Bound, KeyRing, NONCE, Refused, StateKey},
+    },
 };
-
-/// The content of a token.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Record {
-    /// The time at which it expires, in seconds since 1970.
-    #[serde(rename = "x")]
-    pub(crate) expires: u64,
-    /// The answers of earlier rounds.
-    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) answers: Vec<Answer>,
-    /// The results of steps.
-    #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) steps: Vec<(String, Box<RawValue>)>,
-    /// The questions that are open, by their digests.
-    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) open: Vec<(String, Digest)>,
-}
-
-/// An answer, and the question that it answers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Answer {
-    #[serde(rename = "k")]
-    pub(crate) key: String,
-    #[serde(rename = "q")]
-    pub(crate) question: Digest,
-    #[serde(rename = "v")]
-    pub(crate) value: Box<RawValue>,
-}
-
-/// A short identifier of a question, derived from its content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Digest(Box<str>);
-
-impl Digest {
-    /// The digest of a question, as JSON.
-    pub(crate) fn of(question: &[u8]) -> Self {
-        let digest = sha256(&[b"oxmcp question", question]);
-        // 128 bits are enough: only the server itself could search for a collision.
-        let half = digest.first_chunk::<16>().copied().unwrap_or_default();
-        Self(BASE64_URL_SAFE_NO_PAD.encode(half).into())
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// The request that a token is bound to; the token opens for no other.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +106,7 @@ fn separate(out: &mut Vec<u8>, index: usize) {
 /// # Errors
 /// If the token would be longer.
 pub(crate) fn seal(
-    record: &Record,
+    record: &JournalRecord,
     binding: &Binding<'_>,
     key: &StateKey,
     nonce: [u8; NONCE],
@@ -178,12 +132,12 @@ pub(crate) fn open(
     keys: &KeyRing,
     now: u64,
     limit: usize,
-) -> Result<Record, Refused> {
+) -> Result<JournalRecord, Refused> {
     if token.len() > limit {
         return Err(Refused::TooLong);
     }
     let plain = binding.bound(|bound| sealing::open(token, bound, keys))?;
-    let record: Record = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
+    let record: JournalRecord = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
     if now >= record.expires {
         return Err(Refused::Expired);
     }
@@ -195,7 +149,7 @@ pub(crate) fn expiry(now: u64, after: Duration) -> u64 {
     now.saturating_add(after.as_secs())
 }
 
-fn too_long(record: &Record, length: usize, limit: usize) -> Error {
+fn too_long(record: &JournalRecord, length: usize, limit: usize) -> Error {
     let steps = record.steps.iter().map(|(key, value)| ("step", key, value));
     let answers = record.answers.iter();
     let answers = answers.map(|answer| ("answer", &answer.key, &answer.value));

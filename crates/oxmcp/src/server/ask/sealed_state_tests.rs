@@ -7,22 +7,25 @@ use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 
 use crate::{
-    server::ask::sealed_state::{Answer, Binding, Digest, Record, expiry, open, seal},
-    session::sealing::{FORMAT, HEADER, KeyRing, NONCE, Refused, StateKey, TAG},
+    server::ask::sealed_state::{Binding, expiry, open, seal},
+    session::{
+        handler::journal::{GivenAnswer, JournalRecord, QuestionDigest},
+        sealing::{FORMAT, HEADER, KeyRing, NONCE, Refused, StateKey, TAG},
+    },
 };
 
 const LIMIT: usize = 64 << 10;
 
-fn record() -> Record {
-    Record {
+fn record() -> JournalRecord {
+    JournalRecord {
         expires: 1600,
-        answers: vec![Answer {
+        answers: vec![GivenAnswer {
             key: "confirm".into(),
-            question: Digest::of(br#""Sure?""#),
+            question: QuestionDigest::of(br#""Sure?""#),
             value: to_raw_value(&serde_json::json!({"action": "accept"})).unwrap(),
         }],
         steps: vec![("count".into(), to_raw_value(&5).unwrap())],
-        open: vec![("name".into(), Digest::of(br#""Who?""#))],
+        open: vec![("name".into(), QuestionDigest::of(br#""Who?""#))],
     }
 }
 
@@ -292,7 +295,7 @@ proptest! {
         arguments in any::<String>(),
     ) {
         let steps = steps.into_iter().map(|(k, v)| (k, to_raw_value(&v).unwrap())).collect();
-        let record = Record { expires: 1, steps, ..Record::default() };
+        let record = JournalRecord { expires: 1, steps, ..JournalRecord::default() };
         let binding = Binding { arguments: &arguments, ..binding() };
         let key = StateKey::new(secret);
         let token = seal(&record, &binding, &key, nonce, LIMIT).unwrap();

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::{
     error::{Error, Result},
     server::{
-        ask::{self, RoundRequest},
+        ask,
         completion::{Completer, Completes, CompletionInput},
         dispatch::{Call, Served, call::misfit},
         features::Registered,
@@ -21,6 +21,7 @@ use crate::{
         registry::{Callable, duplicate_key},
         resource::{RegisteredTemplate, Target},
     },
+    session::handler::journal::RoundRequest,
 };
 
 /// See [calling tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#calling-tools) and

@@ -14,15 +14,10 @@ use serde_json::value::RawValue;
 use super::ServerRole;
 use crate::{
     error::{Error, Result},
-    server::{
-        ask::{self, RoundRequest},
-        registry::Callable,
-        server::Server,
-        tool::StoredCall,
-    },
+    server::{ask, registry::Callable, server::Server, tool::StoredCall},
     session::{
         connection::{Caller, Connection, ContextParts, Peer, RequestContext},
-        handler::detached::DetachedWork,
+        handler::{detached::DetachedWork, journal::RoundRequest},
         inbound::body::Body,
         task::BoxFuture,
     },

@@ -24,6 +24,7 @@ use crate::{
             run::{Work, respond_inline, run},
         },
         middleware::{Next, Request, Response},
+        outbound::outgoing::Outgoing,
         panics::catch_panic,
         task::BoxFuture,
         tolerance::Tolerance,
@@ -122,7 +123,7 @@ impl Role for ServerRole {
             }
             return;
         };
-        let request = Request::incoming(cx, &method, params);
+        let request = Request::incoming(cx, handle, &method, params);
         connection
             .notifications()
             .push(Box::pin(next.pass(request)), bytes);
@@ -137,12 +138,45 @@ impl Role for ServerRole {
         Some(&self.info_json)
     }
 
-    fn handle(&self, request: Request) -> BoxFuture<Result<Response>> {
-        let Some(cx) = request.context().cloned() else {
-            return Box::pin(async {
-                Err(Error::misuse("cannot handle this request: no peer sent it"))
-            });
-        };
+    fn has_incoming(&self) -> bool {
+        self.server().features().incoming.next().is_some()
+    }
+
+    fn has_outgoing(&self) -> bool {
+        self.server().features().outgoing.next().is_some()
+    }
+
+    fn pass_outgoing(&self, message: Outgoing) -> BoxFuture<Result<Response>> {
+        self.server().features().outgoing.pass_outgoing(message)
+    }
+
+    fn has_meta_key(&self, key: &str) -> bool {
+        self.server().features().extensions.has_meta_key(key)
+    }
+
+    fn closed(&self, connection: &Arc<Connection>) {
+        self.server().remove_connection(connection);
+        release(connection, self.watched.close());
+    }
+}
+
+/// Handles a message after all incoming middleware, by the role of the connection on which it arrived.
+fn handle(request: Request) -> BoxFuture<Result<Response>> {
+    let cx = request.context().cloned();
+    let role = cx
+        .as_ref()
+        .and_then(|cx| cx.parts().connection.role_as::<ServerRole>());
+    let (Some(cx), Some(role)) = (cx, role) else {
+        return Box::pin(async {
+            Err(Error::misuse("cannot handle this request: no peer sent it"))
+        });
+    };
+    role.handle(cx, &request)
+}
+
+impl ServerRole {
+    /// Handles a message of the client after all incoming middleware.
+    fn handle(&self, cx: RequestContext, request: &Request) -> BoxFuture<Result<Response>> {
         let features = self.server().features();
         if request.is_notification() {
             // Its effects were applied on arrival; only extensions have handlers for it.
@@ -185,25 +219,6 @@ impl Role for ServerRole {
         })
     }
 
-    fn has_incoming(&self) -> bool {
-        self.server().features().incoming.next().is_some()
-    }
-
-    fn outgoing(&self) -> Option<Next> {
-        self.server().features().outgoing.next().cloned()
-    }
-
-    fn has_meta_key(&self, key: &str) -> bool {
-        self.server().features().extensions.has_meta_key(key)
-    }
-
-    fn closed(&self, connection: &Arc<Connection>) {
-        self.server().remove_connection(connection);
-        release(connection, self.watched.close());
-    }
-}
-
-impl ServerRole {
     /// The context of a request, which identifies the client to its handler and to the visibility checks.
     ///
     /// # Errors
@@ -254,7 +269,7 @@ impl ServerRole {
         }
     }
 
-    /// The work of a request that passes through the middleware, and ends in [`Role::handle`].
+    /// The work of a request that passes through the middleware, and ends in [`handle`].
     fn through_middleware(
         &self,
         next: Next,
@@ -265,7 +280,7 @@ impl ServerRole {
         // The client's next messages rely on the session that it opens, or on the level that it sets.
         let settles = matches!(method, method::Initialize::NAME | method::SetLevel::NAME);
         let hold = settles.then(|| cx.parts().connection.hold());
-        let request = Request::incoming(cx, method, Some(params.raw));
+        let request = Request::incoming(cx, handle, method, Some(params.raw));
         let future = Box::pin(async move {
             let response = next.run(request).await;
             drop(hold);
@@ -318,8 +333,8 @@ mod tests {
         };
         let in_flight = connection.in_flight();
         assert!(in_flight.admit(&id, "x").is_ok() && in_flight.admit(&id, "x").is_ok());
-        assert!(in_flight.enter(&id, &context()).is_ok());
-        assert!(in_flight.enter(&id, &context()).is_err());
+        assert!(in_flight.enter(&id, context()).is_ok());
+        assert!(in_flight.enter(&id, context()).is_err());
         assert!(in_flight.admit(&id, "x").is_err());
     }
 

@@ -19,7 +19,7 @@ use crate::{
     extension::registry::{Extensions, send_notification},
     logged::Logged,
     session::{
-        connection::{Connection, ContextParts, RequestContext},
+        connection::{Connection, RequestContext},
         inbound::in_flight::IdleWait,
     },
     sync::Mutex,
@@ -222,7 +222,7 @@ impl OpenSubscription {
 pub(crate) struct Registration<'a> {
     open_subscriptions: Arc<OpenSubscriptions>,
     pub(crate) listen: Arc<OpenSubscription>,
-    _idle: IdleWait<'a, ContextParts>,
+    _idle: IdleWait<'a>,
 }
 
 impl Drop for Registration<'_> {

@@ -91,7 +91,7 @@ pub(crate) fn send(
     connection: &Connection,
     subscription: Option<&RequestId>,
 ) -> bool {
-    if connection.role().outgoing().is_some() || !are_few(messages, subscription) {
+    if connection.role().has_outgoing() || !are_few(messages, subscription) {
         return false;
     }
     let is_shared = connection.is_shared();

@@ -121,10 +121,8 @@ mod tests {
     use crate::{
         limits::Limits,
         session::{
-            connection::{Arrival, Next, Request, Role, Side},
-            middleware::response::Response,
+            connection::{Arrival, Role, Side},
             outbound::options::CallOptions,
-            task::BoxFuture,
             tolerance::Tolerance,
         },
         transport::principal::Principal,
@@ -155,14 +153,6 @@ mod tests {
             _: RawNotification<'_, RequestParams<'_>>,
             _: Option<&Principal>,
         ) {
-        }
-
-        fn handle(&self, _: Request) -> BoxFuture<Result<Response>> {
-            Box::pin(async { Ok(Response::empty()) })
-        }
-
-        fn outgoing(&self) -> Option<Next> {
-            None
         }
 
         fn has_meta_key(&self, _: &str) -> bool {

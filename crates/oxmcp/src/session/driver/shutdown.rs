@@ -14,12 +14,9 @@ use tokio::time::timeout;
 
 #[cfg(feature = "http-server")]
 use crate::session::connection::OnClosing;
+use crate::session::connection::{Connection, Outcome};
 #[cfg(feature = "server")]
 use crate::session::inbound::run::MIDDLEWARE_GRACE;
-use crate::session::{
-    connection::{Connection, Outcome},
-    inbound::run::cut_short,
-};
 
 /// The maximum number of bytes that are kept of a line that is not a message, for diagnosis.
 const NOISE_BYTES: usize = 200;
@@ -74,7 +71,7 @@ impl Connection {
     /// For the driver: the deadline of the requests in flight has passed. They are answered with errors, and calls fail.
     pub(crate) fn end_drain(&self) {
         self.in_flight().refuse_new();
-        let requests = cut_short(self);
+        let requests = self.in_flight().cut_short();
         if requests > 0 {
             tracing::warn!(
                 requests,

@@ -1,12 +1,16 @@
 //! The context of a request, with which its handler learns about the caller and sends messages.
 
+#[cfg(feature = "server")]
+use std::sync::OnceLock;
 use std::sync::{
-    Arc, OnceLock,
+    Arc,
     atomic::{AtomicBool, Ordering},
 };
 
 use oxmcp_protocol::{ClientCapabilities, Implementation, Meta, RequestId, Revision};
 
+#[cfg(feature = "server")]
+use crate::session::handler::journal::Journal;
 use crate::{
     debug::opaque_debug,
     session::{
@@ -36,12 +40,19 @@ impl ContextParts {
             log_level: None,
             meta: None,
             cancel: Latch::default(),
-            role_state: OnceLock::new(),
+            #[cfg(feature = "server")]
+            journal: OnceLock::new(),
             detached: Detached::default(),
             #[cfg(feature = "server")]
             task: OnceLock::new(),
             answered: AtomicBool::new(false),
         }
+    }
+
+    /// The questions of the handler.
+    #[cfg(feature = "server")]
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        self.journal.get_or_init(Arc::default)
     }
 
     /// The authenticated caller.

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,11 +19,10 @@ use crate::{
     sync::Mutex,
 };
 
-/// The requests that are being served, by ID, each with its context `C`, whose latch cancels it. Requests that are answered at
-/// once are not entered.
+/// The requests that are being served, by ID. Requests that are answered at once are not entered.
 #[derive(Debug)]
-pub(crate) struct InFlight<C> {
-    state: Mutex<State<C>>,
+pub(crate) struct InFlight {
+    state: Mutex<State>,
     limit: usize,
     /// Set once no new request may start.
     draining: Latch,
@@ -32,16 +32,26 @@ pub(crate) struct InFlight<C> {
     is_awaited: AtomicBool,
 }
 
+/// A request that is being served.
+pub(crate) trait ServedRequest: fmt::Debug + Send + Sync {
+    /// Cancels the request: no response is sent from now on.
+    fn cancel(&self);
+
+    /// Cancels the request at the end of the session, and answers it with an error. Returns whether its sender gets the error:
+    /// not if the sender has cancelled it, or if it was answered.
+    fn cut_short(&self) -> bool;
+}
+
 #[derive(Debug)]
-struct State<C> {
-    served: HashMap<RequestId, Arc<C>>,
+struct State {
+    served: HashMap<RequestId, Arc<dyn ServedRequest>>,
     /// The number of idle requests, which only wait for an event.
     idle: usize,
     /// The number of requests whose work has not ended, including those that were answered when the session ended.
     running: usize,
 }
 
-impl<C: AsRef<Latch>> InFlight<C> {
+impl InFlight {
     pub(crate) fn new(limit: usize) -> Self {
         let state = State {
             served: HashMap::new(),
@@ -87,11 +97,11 @@ impl<C: AsRef<Latch>> InFlight<C> {
     ///
     /// # Errors
     /// If its ID is in use meanwhile: over HTTP, two requests may have been admitted concurrently.
-    pub(crate) fn enter(&self, id: &RequestId, context: &Arc<C>) -> Result<()> {
+    pub(crate) fn enter(&self, id: &RequestId, request: Arc<dyn ServedRequest>) -> Result<()> {
         let mut state = self.state.lock();
         match state.served.entry(id.clone()) {
             Entry::Occupied(_) => return Err(in_use(id)),
-            Entry::Vacant(entry) => entry.insert(Arc::clone(context)),
+            Entry::Vacant(entry) => entry.insert(request),
         };
         state.running += 1;
         Ok(())
@@ -110,8 +120,8 @@ impl<C: AsRef<Latch>> InFlight<C> {
     /// Cancels a request: no response is sent from now on. Returns `false` if there is no such request.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let cancelled = self.state.lock().served.get(id).cloned();
-        cancelled.is_some_and(|context| {
-            context.as_ref().as_ref().set();
+        cancelled.is_some_and(|request| {
+            request.cancel();
             true
         })
     }
@@ -124,19 +134,21 @@ impl<C: AsRef<Latch>> InFlight<C> {
 
     /// Cancels all requests.
     pub(crate) fn cancel_all(&self) {
-        for context in self.state.lock().served.values() {
-            context.as_ref().as_ref().set();
+        for request in self.state.lock().served.values() {
+            request.cancel();
         }
     }
 
-    /// Removes all requests, and returns their contexts; the caller must answer or drop them.
-    pub(crate) fn take_all(&self) -> Vec<Arc<C>> {
-        let mut state = self.state.lock();
-        state.served.drain().map(|(_, context)| context).collect()
+    /// Cancels all requests at the end of the session, and answers them with an error. Their handlers have their grace period,
+    /// if the runtime lives on, and their results are dropped. Returns the number of requests that got the error.
+    pub(crate) fn cut_short(&self) -> usize {
+        let requests: Vec<_> = self.state.lock().served.drain().collect();
+        let cut = requests.iter().filter(|(_, request)| request.cut_short());
+        cut.count()
     }
 
     /// Marks one of the requests as idle until the returned guard is dropped: it does not count toward the limit.
-    pub(crate) fn wait_idly(&self) -> IdleWait<'_, C> {
+    pub(crate) fn wait_idly(&self) -> IdleWait<'_> {
         self.state.lock().idle += 1;
         IdleWait(self)
     }
@@ -201,9 +213,9 @@ fn in_use(id: &RequestId) -> Error {
 
 /// A guard that marks a request as idle until it is dropped.
 #[derive(Debug)]
-pub(crate) struct IdleWait<'a, C: AsRef<Latch>>(&'a InFlight<C>);
+pub(crate) struct IdleWait<'a>(&'a InFlight);
 
-impl<C: AsRef<Latch>> Drop for IdleWait<'_, C> {
+impl Drop for IdleWait<'_> {
     fn drop(&mut self) {
         self.0.state.lock().idle -= 1;
     }
@@ -213,12 +225,14 @@ impl<C: AsRef<Latch>> Drop for IdleWait<'_, C> {
 mod tests {
     use super::*;
 
-    #[derive(Debug, Default)]
-    struct Context(Latch);
+    #[derive(Debug)]
+    struct Context;
 
-    impl AsRef<Latch> for Context {
-        fn as_ref(&self) -> &Latch {
-            &self.0
+    impl ServedRequest for Context {
+        fn cancel(&self) {}
+
+        fn cut_short(&self) -> bool {
+            false
         }
     }
 
@@ -230,7 +244,7 @@ mod tests {
         let in_flight = InFlight::new(4);
         let ids = [1, 2].map(RequestId::from);
         for id in &ids {
-            in_flight.enter(id, &Arc::new(Context::default())).unwrap();
+            in_flight.enter(id, Arc::new(Context)).unwrap();
         }
         let mut settled = Box::pin(in_flight.settled());
         for id in &ids {
@@ -244,7 +258,7 @@ mod tests {
     fn requests_and_pings_have_separate_limits() {
         let in_flight = InFlight::new(2);
         let may = |method| in_flight.admit(&RequestId::from(0), method).is_ok();
-        let enter = |id: i64| in_flight.enter(&id.into(), &Arc::new(Context::default()));
+        let enter = |id: i64| in_flight.enter(&id.into(), Arc::new(Context));
         for id in 1..=2 {
             assert!(may("x"), "{id}");
             enter(id).unwrap();

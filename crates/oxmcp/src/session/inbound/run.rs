@@ -23,8 +23,10 @@ use tracing::Instrument;
 use crate::{
     error::{Error, Result},
     session::{
-        connection::{Connection, ContextParts},
-        inbound::{batch::Batch, body::Body, inline_execution::InlineExecution},
+        connection::ContextParts,
+        inbound::{
+            batch::Batch, body::Body, in_flight::ServedRequest, inline_execution::InlineExecution,
+        },
         notifications::progress_out::flush_progress,
         panics,
         task::BoxFuture,
@@ -91,7 +93,7 @@ fn spawn(
 ) {
     let connection = Arc::clone(&context.connection);
     let Some(id) = context.id.clone() else { return };
-    if let Err(error) = connection.in_flight().enter(&id, &context) {
+    if let Err(error) = connection.in_flight().enter(&id, Arc::clone(&context) as _) {
         return respond_inline(&context, Err(error));
     }
     if connection.is_cut() {
@@ -246,19 +248,20 @@ fn answer(context: &ContextParts, id: &RequestId, result: Result<Body>) {
     }
 }
 
-/// Cancels all requests in flight at the end of the session, and answers them with an error. Their handlers have their grace
-/// period, if the runtime lives on, and their results are dropped. Returns the number of requests that got the error.
-pub(crate) fn cut_short(connection: &Connection) -> usize {
-    let mut count = 0;
-    for context in connection.in_flight().take_all() {
-        let is_wanted = !context.cancel.is_set();
-        context.cancel.set();
-        if context.claim_answer() {
-            finish_cancelled(&context, is_wanted);
-            count += usize::from(is_wanted);
-        }
+impl ServedRequest for ContextParts {
+    fn cancel(&self) {
+        self.cancel.set();
     }
-    count
+
+    fn cut_short(&self) -> bool {
+        let is_wanted = !self.cancel.is_set();
+        self.cancel.set();
+        if !self.claim_answer() {
+            return false;
+        }
+        finish_cancelled(self, is_wanted);
+        is_wanted
+    }
 }
 
 /// Ends a cancelled request. If the peer cancelled it, no response is sent, but its batch must know that. If the session

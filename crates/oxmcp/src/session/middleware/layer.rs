@@ -3,7 +3,6 @@
 use std::{
     fmt,
     future::Future,
-    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -12,10 +11,7 @@ use tower_service::Service;
 
 use crate::{
     error::{Error, Result},
-    session::{
-        connection::{Next, Request},
-        middleware::response::Response,
-    },
+    session::middleware::{next::Next, request::Request, response::Response},
     sync::Mutex,
 };
 
@@ -49,7 +45,7 @@ where
     fn wrap(&self, next: Next) -> Next {
         // A service need not be `Sync`, and each call works on its own clone.
         let service = Mutex::new(self.layer(next));
-        Next(Arc::new(move |request| {
+        Next::new(move |request| {
             let mut service = service.lock().clone();
             Box::pin(async move {
                 let called = async {
@@ -58,7 +54,7 @@ where
                 };
                 called.await.map_err(|error| from_box(error.into()))
             })
-        }))
+        })
     }
 }
 

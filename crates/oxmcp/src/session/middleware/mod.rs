@@ -65,10 +65,11 @@
 
 mod layer;
 pub(crate) mod next;
-mod request;
+pub(crate) mod request;
 pub(crate) mod response;
+pub(crate) mod stack;
 
 pub use layer::{FromFn, FromFnLayer, MiddlewareLayer, from_fn};
+pub use next::Next;
+pub use request::Request;
 pub use response::Response;
-
-pub use crate::session::connection::{Next, Request};

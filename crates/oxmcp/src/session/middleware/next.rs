@@ -10,42 +10,60 @@ use std::{
 use tower_service::Service;
 
 use crate::{
-    debug::opaque_debug,
     error::{Error, Result},
     logged::Logged,
     session::{
-        connection::{Direction, Next, Request},
         inbound::run::handle_within_middleware,
-        middleware::{layer::MiddlewareLayer, response::Response},
+        middleware::{
+            request::{Direction, Request},
+            response::Response,
+        },
         task::BoxFuture,
     },
 };
 
+/// The rest of the middleware chain: the next middleware, or at the end the handler or the wire.
+///
+/// It is a [`tower::Service`](tower_service::Service), so tower's layers can wrap it.
+#[derive(Clone)]
+pub struct Next(Arc<NextFn>);
+
+/// The function that a [`Next`] calls with a request.
+type NextFn = dyn Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync;
+
 impl Next {
+    /// A link of the chain.
+    pub(crate) fn new(
+        call: impl Fn(Request) -> BoxFuture<Result<Response>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(call))
+    }
+
     /// The end of the chain for incoming messages, which calls the handler.
     pub(crate) fn handler() -> Self {
-        Self(Arc::new(|request| match &request.direction {
-            Direction::Incoming(context) => {
-                let context = Arc::clone(context.parts());
-                let role = Arc::clone(context.connection.role());
-                match request.is_notification() {
-                    true => role.handle(request),
-                    false => Box::pin(handle_within_middleware(context, move || {
-                        role.handle(request)
-                    })),
-                }
+        Self::new(|request| {
+            let Direction::Incoming(context, handle) = &request.direction else {
+                return misplaced();
+            };
+            let (context, handle) = (Arc::clone(context.parts()), *handle);
+            match request.is_notification() {
+                true => handle(request),
+                false => Box::pin(handle_within_middleware(context, move || handle(request))),
             }
-            Direction::Outgoing(..) | Direction::OfRequest(_) => misplaced(),
-        }))
+        })
     }
 
     /// The end of the chain for outgoing messages, which sends them.
     pub(crate) fn wire() -> Self {
-        Self(Arc::new(|request| match &request.direction {
-            Direction::Outgoing(connection, _) => Box::pin(Arc::clone(connection).send(request)),
-            Direction::OfRequest(context) => Box::pin(context.clone().send_of_request(request)),
-            Direction::Incoming(_) => misplaced(),
-        }))
+        Self::new(|request| match request.into_outgoing() {
+            Some(message) => message.send(),
+            None => misplaced(),
+        })
+    }
+
+    /// [`run`](Self::run), with the future as it is stored.
+    pub(crate) fn begin(&self, request: Request) -> BoxFuture<Result<Response>> {
+        (self.0)(request)
     }
 
     /// Passes the request on. The future owns all its data, so that a closure can return it.
@@ -70,7 +88,7 @@ impl Next {
         &self,
         request: Request,
     ) -> impl Future<Output = Result<Response>> + Send + 'static + use<> {
-        (self.0)(request)
+        self.begin(request)
     }
 
     /// Passes on a notification, which has no answer.
@@ -99,7 +117,7 @@ impl Service<Request> for Next {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        (self.0)(request)
+        self.begin(request)
     }
 }
 
@@ -108,54 +126,3 @@ impl fmt::Debug for Next {
         f.write_str("Next")
     }
 }
-
-/// All middleware of one direction.
-#[derive(Clone)]
-pub(crate) struct Stack {
-    layers: Vec<Arc<dyn MiddlewareLayer>>,
-    innermost: Next,
-    /// All layers around the innermost service, if there are any layers.
-    whole: Option<Next>,
-}
-
-impl Stack {
-    pub(crate) fn incoming() -> Self {
-        Self {
-            layers: Vec::new(),
-            innermost: Next::handler(),
-            whole: None,
-        }
-    }
-
-    pub(crate) fn outgoing() -> Self {
-        Self {
-            layers: Vec::new(),
-            innermost: Next::wire(),
-            whole: None,
-        }
-    }
-
-    /// Adds a layer inside the existing ones.
-    pub(crate) fn push(&mut self, layer: impl MiddlewareLayer) {
-        self.push_shared(Arc::new(layer));
-    }
-
-    /// Like [`push`](Self::push), for a layer that other stacks share.
-    pub(crate) fn push_shared(&mut self, layer: Arc<dyn MiddlewareLayer>) {
-        self.layers.push(layer);
-        let innermost = self.innermost.clone();
-        self.whole = Some(
-            self.layers
-                .iter()
-                .rev()
-                .fold(innermost, |next, layer| layer.wrap(next)),
-        );
-    }
-
-    /// The chain to pass requests to. `None` if there is no middleware.
-    pub(crate) fn next(&self) -> Option<&Next> {
-        self.whole.as_ref()
-    }
-}
-
-opaque_debug!(Stack, |it| { layers: it.layers.len() });

@@ -11,15 +11,40 @@ use crate::{
     debug::opaque_debug,
     error::{Error, Result, plain_decode_error},
     session::{
-        connection::{Connection, Direction, Request, RequestContext},
-        middleware::response::raw,
-        outbound::options::CallOptions,
+        connection::RequestContext,
+        middleware::response::{Response, raw},
+        outbound::{
+            options::CallOptions,
+            outgoing::{Outgoing, Outlet},
+        },
+        task::BoxFuture,
     },
 };
+
+/// A request or a notification in the middleware.
+pub struct Request {
+    method: Cow<'static, str>,
+    params: Option<Box<RawValue>>,
+    /// The params as they were received, if a middleware has replaced them.
+    #[cfg(all(feature = "auth", feature = "http-server"))]
+    original: Option<Box<RawValue>>,
+    pub(crate) direction: Direction,
+}
+
+/// The direction of a [`Request`].
+pub(crate) enum Direction {
+    Incoming(RequestContext, Handle),
+    /// The options are set for a request and not for a notification.
+    Outgoing(Arc<dyn Outlet>, Option<Box<CallOptions>>),
+}
+
+/// The function of a role that handles a request after all incoming middleware. It finds the role through the context.
+pub(crate) type Handle = fn(Request) -> BoxFuture<Result<Response>>;
 
 impl Request {
     pub(crate) fn incoming(
         context: RequestContext,
+        handle: Handle,
         method: &str,
         params: Option<Text<'_>>,
     ) -> Self {
@@ -28,54 +53,32 @@ impl Request {
             params: params.map(Text::to_raw),
             #[cfg(all(feature = "auth", feature = "http-server"))]
             original: None,
-            direction: Direction::Incoming(context),
+            direction: Direction::Incoming(context, handle),
         }
     }
 
-    /// An outgoing request, or without options a notification.
-    pub(crate) fn outgoing(
-        connection: &Arc<Connection>,
-        method: &'static str,
-        params: &impl Serialize,
-        options: Option<CallOptions>,
-    ) -> Result<Self> {
-        let direction = Direction::Outgoing(Arc::clone(connection), options.map(Box::new));
-        Ok(Self {
-            method: Cow::Borrowed(method),
-            params: Some(raw(params)?),
-            #[cfg(all(feature = "auth", feature = "http-server"))]
-            original: None,
-            direction,
-        })
-    }
-
-    pub(crate) fn of_request(
-        context: &RequestContext,
-        method: &'static str,
-        params: Box<RawValue>,
-    ) -> Self {
+    pub(crate) fn outgoing(message: Outgoing) -> Self {
         Self {
-            method: Cow::Borrowed(method),
-            params: Some(params),
+            method: message.method,
+            params: Some(message.params),
             #[cfg(all(feature = "auth", feature = "http-server"))]
             original: None,
-            direction: Direction::OfRequest(context.clone()),
+            direction: Direction::Outgoing(message.outlet, message.options),
         }
     }
 
-    pub(crate) fn into_outgoing(self) -> Result<OutgoingParts> {
-        let options = match self.direction {
-            Direction::Outgoing(_, options) => options,
-            Direction::OfRequest(_) => None,
-            Direction::Incoming(_) => {
-                return Err(Error::misuse("cannot send an incoming request"));
-            }
+    /// The outgoing message. `None` if the request is incoming.
+    pub(crate) fn into_outgoing(self) -> Option<Outgoing> {
+        let Direction::Outgoing(outlet, options) = self.direction else {
+            return None;
         };
-        let params = match self.params {
-            Some(params) => params,
-            None => raw(&serde_json::Map::new())?,
-        };
-        Ok((self.method, params, options.map(|options| *options)))
+        Some(Outgoing {
+            outlet,
+            method: self.method,
+            // Outgoing messages always have params.
+            params: self.params?,
+            options,
+        })
     }
 
     /// Returns the method, for example `tools/call`.
@@ -88,9 +91,8 @@ impl Request {
     #[must_use]
     pub fn is_notification(&self) -> bool {
         match &self.direction {
-            Direction::Incoming(context) => context.request_id().is_none(),
+            Direction::Incoming(context, _) => context.request_id().is_none(),
             Direction::Outgoing(_, options) => options.is_none(),
-            Direction::OfRequest(_) => true,
         }
     }
 
@@ -98,8 +100,8 @@ impl Request {
     #[must_use]
     pub fn context(&self) -> Option<&RequestContext> {
         match &self.direction {
-            Direction::Incoming(context) => Some(context),
-            Direction::Outgoing(..) | Direction::OfRequest(_) => None,
+            Direction::Incoming(context, _) => Some(context),
+            Direction::Outgoing(..) => None,
         }
     }
 
@@ -143,7 +145,7 @@ impl Request {
             ));
         }
         #[cfg(all(feature = "auth", feature = "http-server"))]
-        if let Direction::Incoming(_) = self.direction {
+        if let Direction::Incoming(..) = self.direction {
             let before = self.params.take();
             let before = before.unwrap_or_else(|| RawValue::NULL.to_owned());
             self.original.get_or_insert(before);
@@ -171,7 +173,7 @@ impl Request {
     /// If the message is incoming. [`Next::run`](super::Next::run) refuses keys that the session itself sets.
     pub fn set_meta(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Result<()> {
         match &mut self.direction {
-            Direction::Incoming(_) => {
+            Direction::Incoming(..) => {
                 return Err(Error::misuse(
                     "cannot change the `_meta` of an incoming message",
                 ));
@@ -179,7 +181,7 @@ impl Request {
             Direction::Outgoing(_, Some(options)) => {
                 options.meta.insert(key, value);
             }
-            Direction::Outgoing(_, None) | Direction::OfRequest(_) => {
+            Direction::Outgoing(_, None) => {
                 let mut params: JsonObject = self.params()?;
                 let meta = params
                     .entry("_meta")
@@ -193,8 +195,5 @@ impl Request {
         Ok(())
     }
 }
-
-/// The method, the params and the options of an outgoing message.
-type OutgoingParts = (Cow<'static, str>, Box<RawValue>, Option<CallOptions>);
 
 opaque_debug!(Request, |it| { method: it.method });

@@ -1,5 +1,7 @@
 //! Notifications that belong to a request, other than its progress: they are sent before its response, or not at all.
 
+use std::{borrow::Cow, sync::Arc};
+
 use oxmcp_protocol::internal::write_notification;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -7,11 +9,46 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     error::Result,
     session::{
-        connection::{Request, RequestContext},
+        connection::{ContextParts, RequestContext},
         middleware::response::Response,
-        outbound::call::not_json,
+        outbound::{
+            call::not_json,
+            options::CallOptions,
+            outgoing::{Outgoing, Outlet},
+        },
+        task::BoxFuture,
     },
 };
+
+impl Outlet for ContextParts {
+    /// Sends a notification that belongs to the request.
+    fn send(
+        self: Arc<Self>,
+        method: Cow<'static, str>,
+        params: Box<RawValue>,
+        _: Option<CallOptions>,
+    ) -> BoxFuture<Result<Response>> {
+        Box::pin(async move {
+            self.append_notification(&method, &params).await?;
+            Ok(Response::empty())
+        })
+    }
+}
+
+impl ContextParts {
+    async fn append_notification(&self, method: &str, params: &RawValue) -> Result<()> {
+        let mut message = Vec::new();
+        write_notification(&mut message, method, params).map_err(not_json)?;
+        let outbox = &self.outlet().outbox;
+        outbox.ready().await;
+        outbox.append(|out| {
+            if !self.is_over() {
+                out.extend_from_slice(&message);
+            }
+        });
+        Ok(())
+    }
+}
 
 impl RequestContext {
     /// Sends a notification that belongs to this request, through the outgoing middleware, if any. Waits for space in the
@@ -25,33 +62,17 @@ impl RequestContext {
     ) -> Result<()> {
         // User code must not run under the outbox's lock: it may log.
         let params = to_raw_value(params).map_err(not_json)?;
-        match self.parts().connection.role().outgoing() {
-            None => self.append_notification(method, &params).await,
-            Some(next) => next
-                .run(Request::of_request(self, method, params))
-                .await
-                .map(drop),
+        let role = self.parts().connection.role();
+        if !role.has_outgoing() {
+            return self.parts().append_notification(method, &params).await;
         }
-    }
-
-    /// The end of the outgoing middleware for notifications that belong to a request.
-    pub(crate) async fn send_of_request(self, request: Request) -> Result<Response> {
-        let (method, params, _) = request.into_outgoing()?;
-        self.append_notification(&method, &params).await?;
-        Ok(Response::empty())
-    }
-
-    async fn append_notification(&self, method: &str, params: &RawValue) -> Result<()> {
-        let mut message = Vec::new();
-        write_notification(&mut message, method, params).map_err(not_json)?;
-        let outbox = &self.parts().outlet().outbox;
-        outbox.ready().await;
-        outbox.append(|out| {
-            if !self.parts().is_over() {
-                out.extend_from_slice(&message);
-            }
-        });
-        Ok(())
+        let message = Outgoing {
+            outlet: Arc::clone(self.parts()) as _,
+            method: Cow::Borrowed(method),
+            params,
+            options: None,
+        };
+        role.pass_outgoing(message).await.map(drop)
     }
 
     /// Sends a serialized message, if that is possible at once. Returns whether there was space. After the response, a message

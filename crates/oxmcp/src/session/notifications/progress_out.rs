@@ -9,7 +9,7 @@ use std::{
 };
 
 use oxmcp_protocol::{
-    Notification, ProgressParams,
+    Notification, ProgressParams, ProgressToken,
     internal::{Project, write_progress},
     method,
 };
@@ -22,7 +22,10 @@ use crate::{
     session::{
         connection::{Connection, ContextParts, RequestContext},
         handler::detached::DetachedProgress,
-        notifications::progress_rate::{Admission, Due, Report},
+        notifications::{
+            progress_rate::{Admission, Due, Report},
+            progress_tokens::ProgressRequest,
+        },
         task::{BoxFuture, spawn_on},
     },
 };
@@ -54,42 +57,61 @@ impl Connection {
     /// Registers a request whose sender asks for progress.
     pub(crate) fn note_progress_token(&self, context: &Arc<ContextParts>) {
         if context.progress_token.is_some() {
-            self.progress_tokens().add(context, ContextParts::is_over);
+            let request = Arc::downgrade(context);
+            self.progress_tokens().add(request);
         }
     }
 
     /// Reports progress to the caller that sent the token, on the stream of its request and before the response. If there is no
     /// such request in flight, nothing is sent.
-    pub(crate) async fn report(&self, mut params: ProgressParams) -> Result<()> {
+    pub(crate) async fn report(&self, params: ProgressParams) -> Result<()> {
         if self.is_cut() {
             return Err(Error::closed("the session has ended"));
         }
-        let token = Some(&params.progress_token);
-        let is_meant = |it: &ContextParts| it.progress_token.as_ref() == token && !it.is_over();
-        let Some(request) = self.progress_tokens().find(is_meant) else {
-            tracing::debug!("dropping progress without a request in flight");
-            return Ok(());
-        };
-        params.project(request.peer.revision);
+        match self.progress_tokens().find(&params.progress_token) {
+            Some(request) => request.report(params).await,
+            None => {
+                tracing::debug!("dropping progress without a request in flight");
+                Ok(())
+            }
+        }
+    }
+}
+
+impl ProgressRequest for ContextParts {
+    fn token(&self) -> Option<&ProgressToken> {
+        self.progress_token.as_ref()
+    }
+
+    fn is_over(&self) -> bool {
+        Self::is_over(self)
+    }
+
+    fn report(self: Arc<Self>, mut params: ProgressParams) -> BoxFuture<Result<()>> {
+        params.project(self.peer.revision);
         let mut report = Some(Report {
             done: params.progress,
             total: params.total,
             message: params.message.clone(),
         });
-        match request.progress_rate.admit(&mut report, limits(&request)) {
-            Admission::Send => {}
-            Admission::Keep { needs_timer } => {
-                if needs_timer {
-                    start_timer(&request);
+        let admission = self.progress_rate.admit(&mut report, limits(&self));
+        Box::pin(async move {
+            match admission {
+                Admission::Send => {
+                    let context = RequestContext::new(self);
+                    context
+                        .send_notification(method::Progress::NAME, &params)
+                        .await
                 }
-                return Ok(());
+                Admission::Keep { needs_timer } => {
+                    if needs_timer {
+                        start_timer(&self);
+                    }
+                    Ok(())
+                }
+                Admission::Drop => Ok(()),
             }
-            Admission::Drop => return Ok(()),
-        }
-        let context = RequestContext::new(request);
-        context
-            .send_notification(method::Progress::NAME, &params)
-            .await
+        })
     }
 }
 

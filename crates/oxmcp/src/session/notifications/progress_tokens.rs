@@ -2,35 +2,42 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::sync::Mutex;
+use oxmcp_protocol::{ProgressParams, ProgressToken};
 
-/// The contexts `C` of the requests with a token: those that are being served, and at most as many that have ended.
-#[derive(Debug)]
-pub(crate) struct ProgressTokens<C>(Mutex<Vec<Weak<C>>>);
+use crate::{error::Result, session::task::BoxFuture, sync::Mutex};
 
-impl<C> Default for ProgressTokens<C> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
+/// A request whose sender asks for progress.
+pub(crate) trait ProgressRequest: Send + Sync {
+    fn token(&self) -> Option<&ProgressToken>;
+
+    /// Whether it was answered or cancelled.
+    fn is_over(&self) -> bool;
+
+    /// Reports progress to the sender, on the stream of the request.
+    fn report(self: Arc<Self>, params: ProgressParams) -> BoxFuture<Result<()>>;
 }
 
-impl<C> ProgressTokens<C> {
-    /// Adds a request, and removes those for which `is_over` when the list must grow.
-    pub(crate) fn add(&self, context: &Arc<C>, is_over: impl Fn(&C) -> bool) {
-        let mut contexts = self.0.lock();
+/// The requests with a token: those that are being served, and at most as many that have ended.
+#[derive(Debug, Default)]
+pub(crate) struct ProgressTokens(Mutex<Vec<Weak<dyn ProgressRequest>>>);
+
+impl ProgressTokens {
+    /// Adds a request, and removes those that are over when the list must grow.
+    pub(crate) fn add(&self, request: Weak<dyn ProgressRequest>) {
+        let mut requests = self.0.lock();
         // Checking all of them each time would cost more than keeping some that have ended.
-        if contexts.len() == contexts.capacity() {
-            contexts.retain(|it| it.upgrade().is_some_and(|it| !is_over(&it)));
-            let more = contexts.len().max(4);
-            contexts.reserve_exact(more);
+        if requests.len() == requests.capacity() {
+            requests.retain(|it| it.upgrade().is_some_and(|it| !it.is_over()));
+            let more = requests.len().max(4);
+            requests.reserve_exact(more);
         }
-        contexts.push(Arc::downgrade(context));
+        requests.push(request);
     }
 
-    /// The newest request for which `is_meant` is true.
-    pub(crate) fn find(&self, is_meant: impl Fn(&C) -> bool) -> Option<Arc<C>> {
-        let contexts = self.0.lock();
-        let mut contexts = contexts.iter().rev().filter_map(Weak::upgrade);
-        contexts.find(|it| is_meant(it))
+    /// The newest request with this token that is not over.
+    pub(crate) fn find(&self, token: &ProgressToken) -> Option<Arc<dyn ProgressRequest>> {
+        let requests = self.0.lock();
+        let mut requests = requests.iter().rev().filter_map(Weak::upgrade);
+        requests.find(|it| it.token() == Some(token) && !it.is_over())
     }
 }

@@ -3,6 +3,7 @@
 #[cfg(feature = "client")]
 use std::time::Duration;
 use std::{
+    borrow::Cow,
     future::poll_fn,
     pin::{Pin, pin},
     sync::Arc,
@@ -29,7 +30,7 @@ use crate::{
     error::{Error, Result},
     logged::Logged,
     session::{
-        connection::{Connection, Request, Side},
+        connection::{Connection, Side},
         inbound::run::MIDDLEWARE_GRACE,
         middleware::response::Response,
         notifications::progress_in::{self, ProgressReceiver, ProgressSender},
@@ -37,6 +38,7 @@ use crate::{
             calls::{Answer, CallResult},
             deadline::Deadline,
             options::{CallOptions, OnProgress},
+            outgoing::{Outgoing, Outlet},
         },
         panics,
         task::{BoxFuture, spawn_on},
@@ -69,16 +71,16 @@ impl Connection {
         params: &[u8],
         options: &mut CallOptions,
     ) -> Result<CallResult> {
-        let Some(next) = self.role().outgoing() else {
+        if !self.role().has_outgoing() {
             return self.send_request(method, params, options).await;
-        };
-        let params: &RawValue = serde_json::from_slice(params).map_err(not_json)?;
+        }
+        let params: Box<RawValue> = serde_json::from_slice(params).map_err(not_json)?;
         let mut lent = options.lend();
         let stop = lent.cancel.take().unwrap_or_default().child_token();
         lent.cancel = Some(stop.clone());
-        let request = Request::outgoing(self, method, &params, Some(lent))?;
+        let message = self.outgoing(method, params, Some(lent));
         let call = HeardCall {
-            chain: Some(Box::pin(next.run(request))),
+            chain: Some(self.role().pass_outgoing(message)),
             stop,
             runtime: self.runtime.clone(),
         };
@@ -92,20 +94,25 @@ impl Connection {
         params: P,
     ) -> Result<()> {
         let params = to_raw_value(&params).map_err(not_json)?;
-        self.notify_written(method, &params).await
+        if !self.role().has_outgoing() {
+            return self.send_message(notification(method, &params)?).await;
+        }
+        let message = self.outgoing(method, params, None);
+        self.role().pass_outgoing(message).await.map(drop)
     }
 
-    async fn notify_written(
+    /// A message for the outgoing middleware.
+    fn outgoing(
         self: &Arc<Self>,
         method: &'static str,
-        params: &RawValue,
-    ) -> Result<()> {
-        match self.role().outgoing() {
-            None => self.send_message(notification(method, params)?).await,
-            Some(next) => {
-                let request = Request::outgoing(self, method, &params, None)?;
-                next.run(request).await.map(drop)
-            }
+        params: Box<RawValue>,
+        options: Option<CallOptions>,
+    ) -> Outgoing {
+        Outgoing {
+            outlet: Arc::clone(self) as _,
+            method: Cow::Borrowed(method),
+            params,
+            options: options.map(Box::new),
         }
     }
 
@@ -113,23 +120,6 @@ impl Connection {
     pub(crate) fn check_meta(&self, options: &CallOptions) -> Result<()> {
         let role = self.role();
         options.check_meta(role.envelope().is_some(), |key| role.has_meta_key(key))
-    }
-
-    /// The end of the outgoing middleware, which sends the message.
-    pub(crate) async fn send(self: Arc<Self>, request: Request) -> Result<Response> {
-        let (method, params, options) = request.into_outgoing()?;
-        match options {
-            Some(mut options) => {
-                self.check_meta(&options)?;
-                let params = params.get().as_bytes();
-                let answer = self.send_request(&method, params, &mut options).await;
-                answer.map(|result| Response::from_text(result.json))
-            }
-            None => {
-                self.send_message(notification(&method, &params)?).await?;
-                Ok(Response::empty())
-            }
-        }
     }
 
     /// Sends a serialized notification, once there is space.
@@ -224,6 +214,26 @@ impl Connection {
                 }
             }
         });
+    }
+}
+
+impl Outlet for Connection {
+    fn send(
+        self: Arc<Self>,
+        method: Cow<'static, str>,
+        params: Box<RawValue>,
+        options: Option<CallOptions>,
+    ) -> BoxFuture<Result<Response>> {
+        Box::pin(async move {
+            let Some(mut options) = options else {
+                self.send_message(notification(&method, &params)?).await?;
+                return Ok(Response::empty());
+            };
+            self.check_meta(&options)?;
+            let params = params.get().as_bytes();
+            let answer = self.send_request(&method, params, &mut options).await;
+            answer.map(|result| Response::from_text(result.json))
+        })
     }
 }
 

@@ -14,3 +14,4 @@ pub(crate) mod call;
 pub(crate) mod calls;
 pub(crate) mod deadline;
 pub(crate) mod options;
+pub(crate) mod outgoing;

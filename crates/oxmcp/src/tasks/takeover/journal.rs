@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     error::{Error, Result},
-    server::{RecordedAnswer, RecordedOutcome},
+    session::handler::journal::{RecordedAnswer, RecordedOutcome},
 };
 
 /// The questions and steps of a handler, in order.

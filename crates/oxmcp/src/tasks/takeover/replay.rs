@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::journal::{Entry, Journal, Run};
 use crate::{
     error::{Error, Result},
-    server::{RecordedAnswer, StoredCall},
+    server::StoredCall,
+    session::handler::journal::RecordedAnswer,
 };
 
 /// The maximum number of takeovers from a process that ended. A task that crashes more processes than this would crash them

@@ -1,15 +1,16 @@
 //! Journal of a handler that asks: its questions, answers and steps, including those of its earlier runs.
 
-use std::{any::Any, mem, sync::Arc};
+use std::mem;
 
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use oxmcp_json::Text;
 use oxmcp_protocol::{InputRequest, InputRequests, InputResponses};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::sealed_state::{Answer, Digest, Record};
 use crate::{
     error::{Error, Result},
-    session::connection::{ContextParts, RequestContext},
+    session::sealing::sha256,
     sync::Mutex,
 };
 
@@ -20,15 +21,15 @@ pub(crate) struct Journal(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     /// The way in which questions are asked.
-    mode: Mode,
+    mode: QuestionMode,
     /// Answers and steps, including those of earlier rounds.
-    record: Record,
+    record: JournalRecord,
     /// The responses that came with this round, by key.
     responses: InputResponses,
     /// Whether the client returned the state, which says which questions the responses answer.
     has_state: bool,
     /// The questions of this round, by key: two questions must not share a key.
-    asked: Vec<(String, Digest)>,
+    asked: Vec<(String, QuestionDigest)>,
     /// The questions to send to the client.
     open: InputRequests,
     /// The questions and steps of this run, in order.
@@ -46,11 +47,58 @@ struct Reached {
 
 #[derive(Debug)]
 enum Kind {
-    Question(Digest),
+    Question(QuestionDigest),
     Step {
         is_idempotent: bool,
         has_failed: bool,
     },
+}
+
+/// The record of a journal, which outlives a round.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct JournalRecord {
+    /// The time at which its sealed form expires, in seconds since 1970.
+    #[serde(rename = "x")]
+    pub(crate) expires: u64,
+    /// The answers of earlier rounds.
+    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) answers: Vec<GivenAnswer>,
+    /// The results of steps.
+    #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) steps: Vec<(String, Box<RawValue>)>,
+    /// The questions that are open, by their digests.
+    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) open: Vec<(String, QuestionDigest)>,
+}
+
+/// An answer, and the question that it answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct GivenAnswer {
+    #[serde(rename = "k")]
+    pub(crate) key: String,
+    #[serde(rename = "q")]
+    pub(crate) question: QuestionDigest,
+    #[serde(rename = "v")]
+    pub(crate) value: Box<RawValue>,
+}
+
+/// A short identifier of a question, derived from its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct QuestionDigest(Box<str>);
+
+impl QuestionDigest {
+    /// The digest of a question, as JSON.
+    pub(crate) fn of(question: &[u8]) -> Self {
+        let digest = sha256(&[b"oxmcp question", question]);
+        // 128 bits are enough: only the server itself could search for a collision.
+        let half = digest.first_chunk::<16>().copied().unwrap_or_default();
+        Self(BASE64_URL_SAFE_NO_PAD.encode(half).into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The recorded fact of a question or a step of a handler, for another run of the handler.
@@ -77,7 +125,7 @@ pub(crate) enum RecordedOutcome {
 
 /// The way in which the questions of a handler are asked.
 #[derive(Debug, Default)]
-pub(crate) enum Mode {
+pub(crate) enum QuestionMode {
     /// By requests, while the handler waits. Modern clients accept no requests.
     #[default]
     LiveSession,
@@ -107,7 +155,7 @@ impl RoundRequest {
 }
 
 /// The journal's answer to a question.
-pub(crate) enum Lookup {
+pub(crate) enum AnswerLookup {
     Known(Box<RawValue>),
     /// The answer came with this round and has not been checked.
     Unchecked(Box<RawValue>),
@@ -115,22 +163,13 @@ pub(crate) enum Lookup {
 }
 
 impl Journal {
-    /// The journal of a context; creates one if there is none.
-    pub(crate) fn of(parts: &ContextParts) -> Arc<Self> {
-        let kept = parts
-            .role_state
-            .get_or_init(|| Arc::<Self>::default() as Arc<dyn Any + Send + Sync>);
-        // Only journals are kept there.
-        Arc::clone(kept).downcast().unwrap_or_default()
-    }
-
-    /// The journal of a context, if there is one.
-    pub(crate) fn find(cx: &RequestContext) -> Option<Arc<Self>> {
-        Arc::clone(cx.parts().role_state.get()?).downcast().ok()
-    }
-
     /// Begins a round, with the record and the responses that the client sent, if any.
-    pub(crate) fn begin(&self, mode: Mode, record: Option<Record>, responses: InputResponses) {
+    pub(crate) fn begin(
+        &self,
+        mode: QuestionMode,
+        record: Option<JournalRecord>,
+        responses: InputResponses,
+    ) {
         *self.0.lock() = State {
             mode,
             has_state: record.is_some(),
@@ -141,7 +180,7 @@ impl Journal {
     }
 
     /// Runs `f` with the way in which questions are asked.
-    pub(crate) fn with_mode<T>(&self, f: impl FnOnce(&Mode) -> T) -> T {
+    pub(crate) fn with_mode<T>(&self, f: impl FnOnce(&QuestionMode) -> T) -> T {
         f(&self.0.lock().mode)
     }
 
@@ -157,7 +196,7 @@ impl Journal {
     ///
     /// # Errors
     /// If another question has the key.
-    pub(crate) fn lookup(&self, key: &str, question: &Digest) -> Result<Lookup> {
+    pub(crate) fn lookup(&self, key: &str, question: &QuestionDigest) -> Result<AnswerLookup> {
         let mut state = self.0.lock();
         match find(&state.asked, key) {
             Some(before) if before != question => {
@@ -174,29 +213,29 @@ impl Journal {
         let known = state.record.answers.iter().find(|it| it.key == key);
         if let Some(answer) = known {
             if answer.question == *question {
-                return Ok(Lookup::Known(answer.value.clone()));
+                return Ok(AnswerLookup::Known(answer.value.clone()));
             }
             tracing::debug!(key, "asking the client again: the question has changed");
-            return Ok(Lookup::Missing);
+            return Ok(AnswerLookup::Missing);
         }
         let Some(response) = state.responses.get(key) else {
-            return Ok(Lookup::Missing);
+            return Ok(AnswerLookup::Missing);
         };
         if state.has_state && find(&state.record.open, key) != Some(question) {
             tracing::debug!(
                 key,
                 "asking the client again: the answer belongs to another question"
             );
-            return Ok(Lookup::Missing);
+            return Ok(AnswerLookup::Missing);
         }
-        Ok(Lookup::Unchecked(response.get().to_owned()))
+        Ok(AnswerLookup::Unchecked(response.get().to_owned()))
     }
 
     /// Records an answer.
-    pub(crate) fn record_answer(&self, key: &str, question: &Digest, value: &RawValue) {
+    pub(crate) fn record_answer(&self, key: &str, question: &QuestionDigest, value: &RawValue) {
         let mut state = self.0.lock();
         state.record.answers.retain(|it| it.key != key);
-        state.record.answers.push(Answer {
+        state.record.answers.push(GivenAnswer {
             key: key.to_owned(),
             question: question.clone(),
             value: value.to_owned(),
@@ -264,8 +303,8 @@ impl Journal {
     pub(crate) fn reply(&self) -> Option<(Option<String>, InputResponses)> {
         let state = self.0.lock();
         match &state.mode {
-            Mode::Reply(token) => Some((token.clone(), state.responses.clone())),
-            Mode::LiveSession | Mode::Rounds(_) => None,
+            QuestionMode::Reply(token) => Some((token.clone(), state.responses.clone())),
+            QuestionMode::LiveSession | QuestionMode::Rounds(_) => None,
         }
     }
 
@@ -304,12 +343,12 @@ impl Journal {
     }
 
     /// The questions of a suspended handler, the record to seal, and the request. `None` if the handler is not suspended.
-    pub(crate) fn take_suspended(&self) -> Option<(InputRequests, Record, RoundRequest)> {
+    pub(crate) fn take_suspended(&self) -> Option<(InputRequests, JournalRecord, RoundRequest)> {
         let mut state = self.0.lock();
         if state.open.is_empty() {
             return None;
         }
-        let Mode::Rounds(request) = &state.mode else {
+        let QuestionMode::Rounds(request) = &state.mode else {
             return None;
         };
         let request = request.clone();
@@ -367,7 +406,7 @@ impl State {
     }
 }
 
-fn find<'a>(questions: &'a [(String, Digest)], key: &str) -> Option<&'a Digest> {
+fn find<'a>(questions: &'a [(String, QuestionDigest)], key: &str) -> Option<&'a QuestionDigest> {
     let mut questions = questions.iter();
     questions.find_map(|(name, digest)| (name == key).then_some(digest))
 }
