@@ -26,9 +26,7 @@ impl Connection {
     pub(crate) fn begin_close(&self) {
         let shared = self.shared();
         shared.notifications().closing();
-        shared.shutdown.closing.set();
-        #[cfg(feature = "http-server")]
-        shared.run_on_closing();
+        shared.shutdown.begin();
         shared.outbox.wake_driver();
     }
 
@@ -36,31 +34,6 @@ impl Connection {
     pub(crate) fn break_off(self: &Arc<Self>, reason: &str) {
         self.cut(Outcome::Failed(reason.to_owned()));
         self.begin_close();
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.shared().shutdown.closing.is_set()
-    }
-
-    /// Waits until this side wants to close. Cancel safe.
-    pub(crate) async fn closing(&self) {
-        self.shared().shutdown.closing.wait().await;
-    }
-
-    /// Waits until the connection has ended. Cancel safe.
-    pub(crate) async fn ended(&self) -> Outcome {
-        let shutdown = &self.shared().shutdown;
-        shutdown.ended.wait().await;
-        shutdown.outcome.get().cloned().unwrap_or(Outcome::Closed)
-    }
-
-    pub(crate) fn is_ended(&self) -> bool {
-        self.shared().shutdown.ended.is_set()
-    }
-
-    /// Whether nothing can be sent or received anymore.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.shared().shutdown.outcome.get().is_some()
     }
 
     /// For the driver: the peer sends nothing more, so there will be no more answers.
@@ -84,8 +57,7 @@ impl Connection {
     /// For the driver: nothing can be sent or received anymore. Fails pending calls, and cancels the requests in flight.
     pub(crate) fn cut(self: &Arc<Self>, outcome: Outcome) {
         let reason = self.reason(&outcome);
-        // Only the first outcome counts.
-        let _ = self.shutdown.outcome.set(outcome);
+        self.shutdown.cut(outcome);
         self.in_flight().refuse_new();
         self.in_flight().cancel_all();
         self.calls().close(&reason);
@@ -95,7 +67,7 @@ impl Connection {
 
     /// For the driver: the transport is closed, too.
     pub(crate) fn finished(self: &Arc<Self>) {
-        self.shutdown.ended.set();
+        self.shutdown.end();
         self.role().closed(self);
     }
 
@@ -149,26 +121,12 @@ impl Connection {
 impl Connection {
     /// Calls `then` once this side closes, or immediately if it is already closing.
     pub(crate) fn when_closing(&self, then: OnClosing) {
-        let mut on_closing = self.shutdown.on_closing.lock();
-        // `begin_close` sets the latch before it takes this callback.
-        if !self.is_closing() {
-            *on_closing = Some(then);
-            return;
-        }
-        drop(on_closing);
-        then();
-    }
-
-    fn run_on_closing(&self) {
-        let then = self.shutdown.on_closing.lock().take();
-        if let Some(then) = then {
-            then();
-        }
+        self.shutdown.when_closing(then);
     }
 
     /// Removes the callback of [`when_closing`](Self::when_closing). Returns whether it had not been called yet.
     pub(crate) fn take_on_closing(&self) -> bool {
-        self.shutdown.on_closing.lock().take().is_some()
+        self.shutdown.take_on_closing().is_some()
     }
 
     /// Ends the connection, and with it the session: requests in flight are cancelled.
@@ -181,6 +139,6 @@ impl Connection {
     /// with its grace period.
     pub(crate) fn abandon(self: &Arc<Self>) {
         self.cut(Outcome::Closed);
-        self.shutdown.ended.set();
+        self.shutdown.end();
     }
 }

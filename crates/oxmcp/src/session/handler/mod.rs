@@ -1,6 +1,5 @@
-//! Handlers, and their contexts and shared states.
+//! Handlers, and their shared states, journals and detached work.
 
-pub(crate) mod context;
 pub(crate) mod detached;
 #[cfg(feature = "server")]
 pub(crate) mod journal;

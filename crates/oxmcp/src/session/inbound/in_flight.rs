@@ -225,11 +225,13 @@ impl Drop for IdleWait<'_> {
 mod tests {
     use super::*;
 
-    #[derive(Debug)]
-    struct Context;
+    #[derive(Debug, Default)]
+    struct Context(Latch);
 
     impl ServedRequest for Context {
-        fn cancel(&self) {}
+        fn cancel(&self) {
+            self.0.set();
+        }
 
         fn cut_short(&self) -> bool {
             false
@@ -244,7 +246,7 @@ mod tests {
         let in_flight = InFlight::new(4);
         let ids = [1, 2].map(RequestId::from);
         for id in &ids {
-            in_flight.enter(id, Arc::new(Context)).unwrap();
+            in_flight.enter(id, Arc::<Context>::default()).unwrap();
         }
         let mut settled = Box::pin(in_flight.settled());
         for id in &ids {
@@ -258,7 +260,7 @@ mod tests {
     fn requests_and_pings_have_separate_limits() {
         let in_flight = InFlight::new(2);
         let may = |method| in_flight.admit(&RequestId::from(0), method).is_ok();
-        let enter = |id: i64| in_flight.enter(&id.into(), Arc::new(Context));
+        let enter = |id: i64| in_flight.enter(&id.into(), Arc::<Context>::default());
         for id in 1..=2 {
             assert!(may("x"), "{id}");
             enter(id).unwrap();
@@ -277,7 +279,7 @@ mod tests {
 
     #[test]
     fn only_pings_are_answered_while_session_ends() {
-        let in_flight = InFlight::<Context>::new(2);
+        let in_flight = InFlight::new(2);
         in_flight.refuse_new();
         let error = in_flight.admit(&1.into(), "x").unwrap_err();
         assert!(error.message().contains("closing"), "{error}");
@@ -288,11 +290,11 @@ mod tests {
     fn first_request_with_an_id_continues() {
         let in_flight = InFlight::new(4);
         let id = RequestId::from(1);
-        let [first, second] = [(); 2].map(|()| Arc::new(Context::default()));
+        let [first, second] = [(); 2].map(|()| Arc::<Context>::default());
         // Over HTTP both may be admitted before one has entered.
         in_flight.admit(&id, "x").unwrap();
-        in_flight.enter(&id, &first).unwrap();
-        let error = in_flight.enter(&id, &second).unwrap_err();
+        in_flight.enter(&id, Arc::clone(&first) as _).unwrap();
+        let error = in_flight.enter(&id, Arc::clone(&second) as _).unwrap_err();
         assert!(error.message().contains("in flight"), "{error}");
         assert!(in_flight.cancel(&id));
         assert!(first.0.is_set() && !second.0.is_set());

@@ -24,6 +24,7 @@ pub(crate) mod batch;
 pub(crate) mod body;
 pub(crate) mod in_flight;
 pub(crate) mod inline_execution;
+mod reading;
 pub(crate) mod receive;
 pub(crate) mod run;
 #[cfg(feature = "server")]

@@ -9,7 +9,7 @@ use oxmcp_protocol::{
         Envelope, Malformed, Params, RawNotification, RawResponse, RequestParams, answered_ids,
         write_error,
     },
-    lenient::{Leniency, Tolerated},
+    lenient::Leniency,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -42,14 +42,6 @@ impl Connection {
             },
             _ => frame,
         }
-    }
-
-    /// Whether a leniency is tolerated. If so, it is logged.
-    pub(crate) fn tolerates(&self, leniency: Leniency) -> bool {
-        let role = self.role();
-        let deviation = Tolerated::new(leniency, "");
-        role.tolerance()
-            .tolerate(role.peer_name().as_deref(), "", deviation)
     }
 
     /// Handles a frame that has arrived.
