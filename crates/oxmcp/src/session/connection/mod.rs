@@ -1,6 +1,6 @@
 //! The connection to a peer: the link, the role at this end of it, and the contexts of the peer's requests.
 //!
-//! Each file needs only those before it: [`Link`](link::Link) works for any role, [`Role`] gets the connection with each
+//! Each of them needs only those before it: [`Link`](link::Link) works for any role, [`Role`] gets the connection with each
 //! message, and [`RequestContext`] holds the connection on which its request arrived. The methods of a [`Connection`] that call
 //! its role are next to what they do: for receiving in `inbound/`, for calls in `outbound/call.rs`, and for closing in
 //! `driver/shutdown.rs`.

@@ -40,7 +40,7 @@ pub(crate) trait Role: Any + fmt::Debug + Send + Sync {
     fn request(&self, connection: &Arc<Connection>, arrival: Arrival<'_>);
 
     /// Takes a notification. Its effects on the session are complete when this returns; users' handlers wait in the
-    /// [`NotificationQueue`]. `sender` is given if the transport knows the sender of each message.
+    /// [`NotificationQueue`](crate::session::notifications::queue::NotificationQueue). `sender` is given if the transport knows the sender of each message.
     fn notification(
         &self,
         connection: &Arc<Connection>,

@@ -167,6 +167,9 @@ async fn event_loop(
         let due = match due {
             Some(due) => due,
             None => select! {
+                // Input before output, because the responses to messages that arrive together become one write. `may_read` ends
+                // that in time, so input starves no output. The deadline last, because what is ready now still counts: a peer
+                // that never pauses does not hide it, since `yield_turn` checks it every `MAX_IN_A_ROW` messages.
                 biased;
                 frame = read.read(), if may_read => {
                     driver.arrived(frame, unsent)?;
@@ -397,6 +400,8 @@ impl<'a> Driver<'a> {
             }
             let may_read = self.reading && !self.backlog.is_full();
             select! {
+                // The end of the write first, because more output waits for it. Input next, because responses and cancellations
+                // must not wait for a peer that reads slowly. Closing and the deadline last, as in `event_loop`.
                 biased;
                 result = &mut writing => {
                     self.since_write = 0;

@@ -25,6 +25,12 @@
 //! # let _ = server;
 //! ```
 //!
+//! # Layers of tower
+//!
+//! A layer's service must be [`Clone`], because requests are concurrent and each runs on a clone of it. tower's `TimeoutLayer`
+//! and `ConcurrencyLimitLayer` fit. Its `RateLimitLayer` does not: the service counts the requests itself and cannot be cloned,
+//! because each clone would have the whole rate. Share a counter between the calls of a [`from_fn()`] instead.
+//!
 //! # The end of a request
 //!
 //! A middleware is notified of the end of every request, even without a response. [`Next::run`] then returns an error that
