@@ -4,7 +4,7 @@ use std::{pin::pin, time::Duration};
 
 use oxmcp::{
     Error, Result,
-    store::{Claim, EventStore, Replay, StreamWrite},
+    store::{ClaimMode, EventStore, Replay, StreamWrite},
 };
 use tokio::time::timeout;
 
@@ -137,7 +137,7 @@ impl EventStore for Redis {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         let names = self.names.of_session(session);
@@ -145,7 +145,7 @@ impl EventStore for Redis {
         let mut script = CLAIM.keys(&[&names.streams(), &events, &names.record()]);
         script
             .arg(stream)
-            .arg(u8::from(claim == Claim::Take))
+            .arg(u8::from(claim == ClaimMode::Take))
             .arg(millis(lasts));
         script.arg(MAX_STREAMS).arg(millis(self.max_event_age));
         script.arg(millis(STREAM_AGE.max(self.max_event_age)));

@@ -9,7 +9,9 @@ use std::{collections::HashMap, time::Duration};
 
 use oxmcp::{
     Error, Result,
-    store::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
+    store::{
+        CreateOutcome, SessionChange, SessionRecord, SessionStore, StoredSession, TOMBSTONE, hashed,
+    },
 };
 
 use crate::{
@@ -105,11 +107,11 @@ impl Redis {
         let json = self.values.decode(RECORD, key, record)?;
         let mut record: SessionRecord = serde_json::from_slice(&json).map_err(unreadable)?;
         if fields.contains_key(INITIALIZED_FIELD) {
-            record.apply(Setting::Initialized);
+            record.apply(SessionChange::Initialized);
         }
         if let Some(level) = fields.get(LEVEL_FIELD) {
             let level = self.values.decode(LEVEL, key, level)?;
-            record.apply(Setting::LogLevel(
+            record.apply(SessionChange::LogLevel(
                 serde_json::from_slice(&level).map_err(unreadable)?,
             ));
         }
@@ -121,7 +123,7 @@ impl Redis {
                         .with_source(error),
                     is_damaged: true,
                 })?;
-                record.apply(Setting::Watch(uri));
+                record.apply(SessionChange::Watch(uri));
             }
         }
         Ok(Some(record))
@@ -156,7 +158,7 @@ impl SessionStore for Redis {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         let key = self.names.of_session(id).record();
         let principal = record.principal.as_deref();
         let principal = principal.map_or_else(String::new, |it| self.names.principal(it));
@@ -173,17 +175,17 @@ impl SessionStore for Redis {
             .arg(max_per_owner);
         let admitted: String = self.connection.invoke(&admit).await?;
         match admitted.as_str() {
-            "principal full" => return Ok(Creation::PrincipalFull),
-            "full" => return Ok(Creation::Full),
+            "principal full" => return Ok(CreateOutcome::PrincipalFull),
+            "full" => return Ok(CreateOutcome::Full),
             _ => {}
         }
         if self.connection.invoke(&script).await? {
-            return Ok(Creation::Created);
+            return Ok(CreateOutcome::Created);
         }
         if admitted == "admitted" {
             self.leave(&principal, id).await?;
         }
-        Ok(Creation::Exists)
+        Ok(CreateOutcome::Exists)
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
@@ -206,17 +208,17 @@ impl SessionStore for Redis {
         Ok(Some(StoredSession::new(record, version)))
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
         let key = self.names.of_session(id).record();
-        let (field, value) = match setting {
-            Setting::Initialized => (INITIALIZED_FIELD.to_owned(), b"1".to_vec()),
-            Setting::LogLevel(level) => {
+        let (field, value) = match change {
+            SessionChange::Initialized => (INITIALIZED_FIELD.to_owned(), b"1".to_vec()),
+            SessionChange::LogLevel(level) => {
                 let level = serde_json::to_vec(&level).map_err(unwritable)?;
                 let level = self.values.encode(LEVEL, &key, &level)?;
                 (LEVEL_FIELD.to_owned(), level)
             }
-            Setting::Watch(uri) => self.watched(&key, &uri)?,
-            Setting::Unwatch(uri) => (uri_field(&uri), Vec::new()),
+            SessionChange::Watch(uri) => self.watched(&key, &uri)?,
+            SessionChange::Unwatch(uri) => (uri_field(&uri), Vec::new()),
         };
         let mut script = SET.keys(&[&key]);
         script.arg(field).arg(value).arg(MAX_FIELDS);

@@ -5,7 +5,7 @@ use std::{pin::pin, time::Duration};
 
 use oxmcp::{
     Error, Result,
-    store::{Claim, EventStore, Lease, Replay, StreamWrite, hashed},
+    store::{ClaimMode, EventStore, Lease, Replay, StreamWrite, hashed},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -280,7 +280,7 @@ impl EventStore for Sqlite {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         let (session, stream) = (hashed(session), stream.to_owned());
@@ -289,7 +289,7 @@ impl EventStore for Sqlite {
         let job = move |db: &Connection| {
             purge(db, bounds.event_age, now)?;
             let mut stream = Stream::open(db, &session, &stream, now)?;
-            if stream.ended || (claim == Claim::IfFree && stream.leased_until > now) {
+            if stream.ended || (claim == ClaimMode::IfFree && stream.leased_until > now) {
                 return Ok(None);
             }
             stream.epoch += 1;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use oxmcp::{
     Error, Result,
-    store::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE, hashed},
+    store::{
+        CreateOutcome, SessionChange, SessionRecord, SessionStore, StoredSession, TOMBSTONE, hashed,
+    },
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -76,7 +78,7 @@ impl SessionStore for Sqlite {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         let (key, bounds, now) = (hashed(id), self.bounds, self.database.now_ms());
         let expires = now.saturating_add(millis(lasts));
         self.database
@@ -84,19 +86,19 @@ impl SessionStore for Sqlite {
                 let json = encode(&record, bounds.record_bytes)?;
                 purge(db, usize::MAX, now)?;
                 if exists(db, &key)? {
-                    return Ok(Creation::Exists);
+                    return Ok(CreateOutcome::Exists);
                 }
                 if let Some(principal) = &record.principal
                     && count_of(db, principal)? >= max_per_owner
                 {
-                    return Ok(Creation::PrincipalFull);
+                    return Ok(CreateOutcome::PrincipalFull);
                 }
                 db.prepare_cached(
                     "INSERT INTO sessions (id, record, version, expires) VALUES (?1, ?2, 1, ?3)",
                 )?
                 .execute(params![key, json, expires])?;
                 purge(db, bounds.sessions, now)?;
-                Ok(Creation::Created)
+                Ok(CreateOutcome::Created)
             })
             .await
     }
@@ -111,7 +113,7 @@ impl SessionStore for Sqlite {
         stored.transpose()
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
         let (key, bounds, now) = (hashed(id), self.bounds, self.database.now_ms());
         self.database
             .run(move |db| {
@@ -119,7 +121,7 @@ impl SessionStore for Sqlite {
                     return Ok(None);
                 };
                 let mut record = decode(&json)?;
-                record.apply(setting);
+                record.apply(change);
                 let json = encode(&record, bounds.record_bytes)?;
                 db.prepare_cached(
                     "UPDATE sessions SET record = ?2, version = version + 1 WHERE id = ?1",

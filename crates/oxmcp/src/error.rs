@@ -347,10 +347,7 @@ impl Error {
     }
 
     /// Whether the operation was refused, so that it certainly had no effect.
-    #[cfg_attr(
-        not(feature = "http-server"),
-        expect(dead_code, reason = "only code that stores events uses it")
-    )]
+    #[cfg(feature = "http-server")]
     pub(crate) fn is_refusal(&self) -> bool {
         !matches!(
             self.0.kind,

@@ -18,7 +18,7 @@ use oxmcp::{
     Limits, Principal, Revision, Server, Tool,
     http::StreamableHttp,
     keys::StateKey,
-    store::{Creation, EventStore, SessionRecord, SessionStore, Setting, StreamWrite},
+    store::{CreateOutcome, EventStore, SessionChange, SessionRecord, SessionStore, StreamWrite},
 };
 use oxmcp_redis::Redis;
 use tower_service::Service;
@@ -115,10 +115,10 @@ async fn create(store: &Redis, number: usize) -> Result<()> {
     let mut record = SessionRecord::new(params, Revision::V2025_11_25);
     record.principal = Some(principal(number));
     let created = store.create(&id(number), record, LASTS, 10).await?;
-    if created != Creation::Created {
+    if created != CreateOutcome::Created {
         return Err(format!("cannot create session {number}: {created:?}").into());
     }
-    store.set(&id(number), Setting::Initialized).await?;
+    store.set(&id(number), SessionChange::Initialized).await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxmcp::{
     Limits, Result,
     transport::{
-        BoxReadHalf, BoxTransport, BoxWriteHalf, CurrentLogin, Mirror, Startup, Transport,
+        BoxReadHalf, BoxTransport, BoxWriteHalf, CurrentLogin, HeaderMirror, Startup, Transport,
         UserWaits,
     },
 };
@@ -102,7 +102,7 @@ impl Transport for Lent {
         self.get().is_legacy()
     }
 
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         self.get().mirror()
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use oxmcp::{
     Revision,
-    store::{Claim, EventBatch, EventStore, Replay, SessionRecord, SessionStore, StreamWrite},
+    store::{ClaimMode, EventBatch, EventStore, Replay, SessionRecord, SessionStore, StreamWrite},
     testing,
 };
 use oxmcp_redis::Redis;
@@ -125,7 +125,7 @@ async fn session_streams_are_bounded_and_oldest_evicted() {
     store.append("session", "ended", ended()).await.unwrap();
     for number in 0..1023 {
         let name = format!("s{number}");
-        let claimed = store.claim("session", &name, Claim::IfFree, Duration::ZERO);
+        let claimed = store.claim("session", &name, ClaimMode::IfFree, Duration::ZERO);
         claimed.await.unwrap();
     }
     assert_eq!(
@@ -142,7 +142,7 @@ async fn session_streams_are_bounded_and_oldest_evicted() {
             .unwrap()
             .is_empty()
     );
-    let claim = |name| store.claim("session", name, Claim::IfFree, Duration::ZERO);
+    let claim = |name| store.claim("session", name, ClaimMode::IfFree, Duration::ZERO);
     assert_eq!(claim("last").await.unwrap(), Some(1));
     // Now no stream has ended.
     let refusal = store.append("session", "more", ended()).await.unwrap_err();
@@ -229,7 +229,7 @@ async fn stream_state_lives_as_long_as_its_session() {
     store.touch("session", 60 * minute).await.unwrap();
     assert!((3595..=3600).contains(&lasts(server, &prefix)));
     store
-        .claim("session", "b", Claim::Take, minute)
+        .claim("session", "b", ClaimMode::Take, minute)
         .await
         .unwrap();
     assert!((3595..=3600).contains(&lasts(server, &prefix)));

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use oxmcp::{
     Revision,
-    store::{Creation, EventStore, Replay, SessionRecord, SessionStore, Setting, StreamWrite},
+    store::{CreateOutcome, EventStore, Replay, SessionRecord, SessionStore, SessionChange, StreamWrite},
 };
 use oxmcp_redis::Redis;
 use redis::FromRedisValue;
@@ -96,7 +96,7 @@ async fn sessions_and_streams_continue_while_slot_moves() {
     };
     let store = &moving.store;
     // All data is still there.
-    assert_eq!(store.set("a", Setting::Initialized).await.unwrap(), Some(2));
+    assert_eq!(store.set("a", SessionChange::Initialized).await.unwrap(), Some(2));
     assert_eq!(
         store.append("a", "s", write("2")).await.unwrap(),
         Some(vec![2])
@@ -108,7 +108,7 @@ async fn sessions_and_streams_continue_while_slot_moves() {
     // Now the data is at the other node, which has none of the scripts yet, and does not own the slot yet.
     let found = store.load("a").await.unwrap().unwrap();
     assert!(found.version == 2 && found.record.initialized);
-    let watch = Setting::Watch("file:///a".to_owned());
+    let watch = SessionChange::Watch("file:///a".to_owned());
     assert_eq!(store.set("a", watch).await.unwrap(), Some(3));
     assert_eq!(store.touch("a", LONG).await.unwrap(), Some(3));
     assert_eq!(
@@ -125,7 +125,7 @@ async fn sessions_and_streams_continue_while_slot_moves() {
     }
     assert_eq!(
         store.create("a", record(), LONG, 1).await.unwrap(),
-        Creation::Exists
+        CreateOutcome::Exists
     );
     assert_eq!(
         store.append("a", "s", write("4")).await.unwrap(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oxmcp::{
     Revision,
     protocol::LoggingLevel,
-    store::{Creation, SessionRecord, SessionStore, Setting},
+    store::{CreateOutcome, SessionRecord, SessionStore, SessionChange},
     testing,
 };
 use oxmcp_redis::Redis;
@@ -40,12 +40,12 @@ async fn redis_sees_no_secret_of_a_session() {
     secret.principal = Some("secret-principal".to_owned());
     secret.subscribed = vec!["secret://first".to_owned()];
     store.create("secret-id", secret, LONG, 1).await.unwrap();
-    for setting in [
-        Setting::Watch("secret://second".to_owned()),
-        Setting::LogLevel(LoggingLevel::Warning),
-        Setting::Initialized,
+    for change in [
+        SessionChange::Watch("secret://second".to_owned()),
+        SessionChange::LogLevel(LoggingLevel::Warning),
+        SessionChange::Initialized,
     ] {
-        store.set("secret-id", setting).await.unwrap();
+        store.set("secret-id", change).await.unwrap();
     }
     let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
     let [key] = &keys[..] else {
@@ -111,12 +111,12 @@ async fn client_metadata_size_is_bounded() {
     let keys: Vec<String> = server.says(&["KEYS", &format!("{{{prefix}:*")]).unwrap();
     let fill = "for at = 1, 10000 do redis.call('HSET', KEYS[1], 'other' .. at, '1') end";
     let () = server.says(&["EVAL", fill, "1", &keys[0]]).unwrap();
-    let watch = || Setting::Watch("file:///a".to_owned());
+    let watch = || SessionChange::Watch("file:///a".to_owned());
     assert!(refused(store.set("a", watch()).await).contains("too many"));
     // Existing settings can still change.
     assert_eq!(
         store
-            .set("a", Setting::Unwatch("file:///b".to_owned()))
+            .set("a", SessionChange::Unwatch("file:///b".to_owned()))
             .await
             .unwrap(),
         Some(2)
@@ -124,7 +124,7 @@ async fn client_metadata_size_is_bounded() {
 }
 
 /// A session of Ann, with a limit of one session.
-async fn create_of_ann(store: &Redis, id: &str, lasts: Duration) -> Creation {
+async fn create_of_ann(store: &Redis, id: &str, lasts: Duration) -> CreateOutcome {
     let mut record = record("a");
     record.principal = Some("secret-ann".to_owned());
     store.create(id, record, lasts, 1).await.unwrap()
@@ -138,7 +138,7 @@ async fn counts_hide_principals_and_expire_with_sessions() {
     let store = server.connect(&prefix).await;
     assert_eq!(
         create_of_ann(&store, "secret-a", LONG).await,
-        Creation::Created
+        CreateOutcome::Created
     );
     let counts = || -> Vec<String> { server.says(&["KEYS", &format!("{{{prefix}}}:*")]).unwrap() };
     assert_eq!(counts().len(), 2);
@@ -159,7 +159,7 @@ async fn counts_hide_principals_and_expire_with_sessions() {
     // A removed session is not created again, and so not counted.
     assert_eq!(
         create_of_ann(&store, "secret-a", LONG).await,
-        Creation::Exists
+        CreateOutcome::Exists
     );
     assert!(counts().is_empty());
 }
@@ -178,12 +178,12 @@ async fn count_without_session_expires() {
             let () = server.says(&["DEL", record]).unwrap();
         }
         match create_of_ann(&store, "b", LONG).await {
-            Creation::PrincipalFull => break,
+            CreateOutcome::PrincipalFull => break,
             _ => store.remove("b").await.unwrap(),
         }
     }
     let begun = Instant::now();
-    while create_of_ann(&store, "b", LONG).await != Creation::Created {
+    while create_of_ann(&store, "b", LONG).await != CreateOutcome::Created {
         assert!(begun.elapsed() < LONG, "it is counted for ever");
         sleep(Duration::from_millis(10)).await;
     }
@@ -200,14 +200,14 @@ async fn sessions_are_bounded_among_all_handles() {
     let connect = async || server.connect(&prefix).await.max_sessions(2);
     let (one, other) = (connect().await, connect().await);
     let create = async |store: &Redis, id| store.create(id, record("a"), LONG, 1).await.unwrap();
-    assert_eq!(create(&one, "a").await, Creation::Created);
-    assert_eq!(create_of_ann(&other, "b", LONG).await, Creation::Created);
-    assert_eq!(create(&other, "c").await, Creation::Full);
+    assert_eq!(create(&one, "a").await, CreateOutcome::Created);
+    assert_eq!(create_of_ann(&other, "b", LONG).await, CreateOutcome::Created);
+    assert_eq!(create(&other, "c").await, CreateOutcome::Full);
     assert_eq!(
         create_of_ann(&one, "d", LONG).await,
-        Creation::PrincipalFull
+        CreateOutcome::PrincipalFull
     );
     assert!(one.load("c").await.unwrap().is_none());
     other.remove("a").await.unwrap();
-    assert_eq!(create(&other, "c").await, Creation::Created);
+    assert_eq!(create(&other, "c").await, CreateOutcome::Created);
 }

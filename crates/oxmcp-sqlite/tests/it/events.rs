@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use oxmcp::{
-    store::{Claim, EventStore, Replay, StreamWrite},
+    store::{ClaimMode, EventStore, Replay, StreamWrite},
     testing,
 };
 use oxmcp_sqlite::Sqlite;
@@ -41,7 +41,7 @@ async fn events_survive_a_restart_but_leases_do_not() {
     let place = Place::new();
     let store = Sqlite::open(place.file()).await.unwrap();
     let epoch = store
-        .claim("session", "a", Claim::IfFree, LONG)
+        .claim("session", "a", ClaimMode::IfFree, LONG)
         .await
         .unwrap();
     assert_eq!(epoch, Some(1));
@@ -51,7 +51,7 @@ async fn events_survive_a_restart_but_leases_do_not() {
     store.append("session", "b", last).await.unwrap();
     assert_eq!(
         store
-            .claim("session", "a", Claim::IfFree, LONG)
+            .claim("session", "a", ClaimMode::IfFree, LONG)
             .await
             .unwrap(),
         None
@@ -61,7 +61,7 @@ async fn events_survive_a_restart_but_leases_do_not() {
     assert_eq!(after(&store, "a", 0).await, found(&["1", "2"], false));
     assert_eq!(after(&store, "b", 0).await, found(&["end"], true));
     let epoch = store
-        .claim("session", "a", Claim::IfFree, LONG)
+        .claim("session", "a", ClaimMode::IfFree, LONG)
         .await
         .unwrap();
     assert_eq!(epoch, Some(2));
@@ -120,15 +120,19 @@ async fn session_streams_are_bounded_and_oldest_evicted() {
     store.append("session", "ended", last).await.unwrap();
     for number in 0..1024 {
         let name = format!("s{number}");
-        let claimed = store.claim("session", &name, Claim::IfFree, LONG).await;
+        let claimed = store.claim("session", &name, ClaimMode::IfFree, LONG).await;
         assert_eq!(claimed.unwrap(), Some(1));
     }
     let ended = store.after("session", "ended", 0, 9).await.unwrap();
     assert_eq!(ended, Replay::Lost);
     // Now no stream has ended.
-    let claimed = store.claim("session", "more", Claim::IfFree, LONG).await;
+    let claimed = store
+        .claim("session", "more", ClaimMode::IfFree, LONG)
+        .await;
     assert!(refused(claimed).contains("too many open streams: the session has 1024"));
-    let claimed = store.claim("another", "more", Claim::IfFree, LONG).await;
+    let claimed = store
+        .claim("another", "more", ClaimMode::IfFree, LONG)
+        .await;
     assert_eq!(claimed.unwrap(), Some(1));
     store.forget("session").await.unwrap();
     assert_eq!(add(&store, "more", "1").await, [1]);

@@ -7,7 +7,7 @@ use oxmcp::{
     http::Cluster,
     keys::SharedKeys,
     protocol::LoggingLevel,
-    store::{Creation, SessionRecord, SessionStore, Setting},
+    store::{CreateOutcome, SessionChange, SessionRecord, SessionStore},
     testing,
 };
 use oxmcp_sqlite::Sqlite;
@@ -49,12 +49,12 @@ async fn session_and_keys_survive_a_restart() {
         .await
         .unwrap();
     store.create("over", record("b"), LONG, 1).await.unwrap();
-    for setting in [
-        Setting::Initialized,
-        Setting::LogLevel(LoggingLevel::Warning),
-        Setting::Watch("file:///a".to_owned()),
+    for change in [
+        SessionChange::Initialized,
+        SessionChange::LogLevel(LoggingLevel::Warning),
+        SessionChange::Watch("file:///a".to_owned()),
     ] {
-        store.set("secret-id", setting).await.unwrap();
+        store.set("secret-id", change).await.unwrap();
     }
     store.remove("over").await.unwrap();
     let place_of_it: [&[u8]; 1] = [b"a"];
@@ -70,7 +70,7 @@ async fn session_and_keys_survive_a_restart() {
     assert_eq!(found.record.log_level, Some(LoggingLevel::Warning));
     assert_eq!(found.record.subscribed, ["file:///a"]);
     let again = store.create("over", record("b"), LONG, 1).await.unwrap();
-    assert_eq!(again, Creation::Exists);
+    assert_eq!(again, CreateOutcome::Exists);
     let keys = store.shared_keys().store();
     assert_eq!(keys.open(&place_of_it, &sealed).unwrap(), b"state");
     assert!(keys.open(&place_of_it, &other).is_err());
@@ -103,7 +103,7 @@ async fn sessions_are_bounded() {
         refused(store.create("large", large, LONG, 1).await)
             .contains("session record is too large")
     );
-    let uri = || Setting::Watch("x".repeat(64 << 10));
+    let uri = || SessionChange::Watch("x".repeat(64 << 10));
     assert!(store.set("long", uri()).await.unwrap_err().is_limit());
     assert_eq!(store.load("long").await.unwrap().unwrap().version, 1);
 }
@@ -122,5 +122,5 @@ async fn file_of_earlier_release_is_migrated() {
     drop(earlier);
     let store = Sqlite::open(place.file()).await.unwrap();
     let created = store.create("a", record("a"), LONG, 1).await.unwrap();
-    assert_eq!(created, Creation::Created);
+    assert_eq!(created, CreateOutcome::Created);
 }

@@ -40,7 +40,7 @@ use crate::{
         tolerance::{Tolerance, ToleratedDeviation},
     },
     sync::Mutex,
-    transport::mirror::Mirror,
+    transport::mirror::HeaderMirror,
 };
 
 /// A client's end of a session with one server. Cheap to clone; all clones are the same session.
@@ -388,7 +388,7 @@ impl SessionState {
         client: Client,
         server_name: String,
         cache: SessionCache,
-        mirror: Option<Mirror>,
+        mirror: Option<HeaderMirror>,
         requested: Arc<RequestedState>,
         tolerance: Arc<Tolerance>,
     ) -> Arc<Self> {

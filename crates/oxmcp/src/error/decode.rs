@@ -36,6 +36,7 @@ fn in_json(expected: &str) -> &str {
 }
 
 #[cfg(test)]
+#[expect(dead_code, reason = "values are only read")]
 mod tests {
     use std::collections::BTreeMap;
 
@@ -44,14 +45,12 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    #[expect(dead_code, reason = "it is only read")]
     struct Inner {
         name: String,
     }
 
     #[derive(Debug, Deserialize)]
     #[serde(untagged)]
-    #[expect(dead_code, reason = "it is only read")]
     enum Either {
         Number(u8),
         Inner(Inner),

@@ -18,15 +18,6 @@ impl Error {
         Self::new(Kind::Network { sent: true }, message)
     }
 
-    /// An HTTP response that is not a JSON-RPC message.
-    #[cfg_attr(
-        not(feature = "http-client"),
-        expect(dead_code, reason = "only HTTP clients use it")
-    )]
-    pub(crate) fn http(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Kind::Http, message).with_http_status(status)
-    }
-
     /// Adds the status of the HTTP response that reported the error.
     #[must_use]
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
@@ -50,17 +41,6 @@ impl Error {
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
         self.0.http_status
-    }
-
-    /// Adds the challenges of the HTTP response that reported the error.
-    #[cfg_attr(
-        not(feature = "http-client"),
-        expect(dead_code, reason = "only HTTP clients use it")
-    )]
-    #[must_use]
-    pub(crate) fn with_challenges(mut self, challenges: Option<String>) -> Self {
-        self.0.www_authenticate = challenges.map(String::into_boxed_str);
-        self
     }
 
     /// Returns the header `WWW-Authenticate` of the HTTP response that reported the error: the challenges of a server that asks
@@ -98,17 +78,6 @@ impl Error {
         self.0.http_status == Some(401)
     }
 
-    /// Sets whether the HTTP response that reported the error shows that the request was not processed.
-    #[cfg_attr(
-        not(feature = "http-client"),
-        expect(dead_code, reason = "only HTTP clients use it")
-    )]
-    #[must_use]
-    pub(crate) fn refused_unserved(mut self, is_unserved: bool) -> Self {
-        self.0.is_refused_unserved = is_unserved;
-        self
-    }
-
     /// Returns whether the server certainly did not process the request, so that a retry is safe. That is so if the server
     /// could not be reached, if a login gave no token, and after a response with 401, 403, 404, 429, or 503 with `Retry-After`.
     ///
@@ -142,12 +111,33 @@ impl Error {
     pub fn is_network(&self) -> bool {
         matches!(self.0.kind, Kind::Network { .. })
     }
+}
+
+#[cfg_attr(
+    not(feature = "http-client"),
+    expect(dead_code, reason = "only HTTP clients use it")
+)]
+impl Error {
+    /// An HTTP response that is not a JSON-RPC message.
+    pub(crate) fn http(status: u16, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Kind::Http, message).with_http_status(status)
+    }
+
+    /// Adds the challenges of the HTTP response that reported the error.
+    #[must_use]
+    pub(crate) fn with_challenges(mut self, challenges: Option<String>) -> Self {
+        self.0.www_authenticate = challenges.map(String::into_boxed_str);
+        self
+    }
+
+    /// Sets whether the HTTP response that reported the error shows that the request was not processed.
+    #[must_use]
+    pub(crate) fn refused_unserved(mut self, is_unserved: bool) -> Self {
+        self.0.is_refused_unserved = is_unserved;
+        self
+    }
 
     /// Whether nothing was sent, because the server could not be reached.
-    #[cfg_attr(
-        not(feature = "http-client"),
-        expect(dead_code, reason = "only HTTP clients use it")
-    )]
     pub(crate) fn is_unreachable(&self) -> bool {
         self.0.kind == Kind::Network { sent: false }
     }

@@ -9,8 +9,8 @@ use futures_core::{future::BoxFuture, stream::BoxStream};
 use super::{
     breaker::{Breaker, StoreHealth},
     bus::{Bus, Delivery},
-    events::{Claim, EventStore, Replay, StreamWrite},
-    sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession},
+    events::{ClaimMode, EventStore, Replay, StreamWrite},
+    sessions::{CreateOutcome, SessionChange, SessionRecord, SessionStore, StoredSession},
 };
 use crate::error::Result;
 
@@ -42,7 +42,7 @@ pub(crate) trait AnyEventStore: Send + Sync {
         &'a self,
         session: &'a str,
         stream: &'a str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> BoxFuture<'a, Result<Option<u64>>>;
 
@@ -67,11 +67,11 @@ pub(crate) trait AnySessionStore: Send + Sync {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> BoxFuture<'a, Result<Creation>>;
+    ) -> BoxFuture<'a, Result<CreateOutcome>>;
 
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<StoredSession>>>;
 
-    fn set<'a>(&'a self, id: &'a str, setting: Setting) -> BoxFuture<'a, Result<Option<u64>>>;
+    fn set<'a>(&'a self, id: &'a str, change: SessionChange) -> BoxFuture<'a, Result<Option<u64>>>;
 
     fn touch<'a>(&'a self, id: &'a str, lasts: Duration) -> BoxFuture<'a, Result<Option<u64>>>;
 
@@ -158,7 +158,7 @@ impl<S: EventStore> AnyEventStore for Patient<S> {
         &'a self,
         session: &'a str,
         stream: &'a str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> BoxFuture<'a, Result<Option<u64>>> {
         Box::pin(
@@ -196,7 +196,7 @@ impl<S: SessionStore> AnySessionStore for Patient<S> {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> BoxFuture<'a, Result<Creation>> {
+    ) -> BoxFuture<'a, Result<CreateOutcome>> {
         Box::pin(
             self.breaker
                 .call(self.store.create(id, record, lasts, max_per_owner)),
@@ -207,8 +207,8 @@ impl<S: SessionStore> AnySessionStore for Patient<S> {
         Box::pin(self.breaker.call(self.store.load(id)))
     }
 
-    fn set<'a>(&'a self, id: &'a str, setting: Setting) -> BoxFuture<'a, Result<Option<u64>>> {
-        Box::pin(self.breaker.call(self.store.set(id, setting)))
+    fn set<'a>(&'a self, id: &'a str, change: SessionChange) -> BoxFuture<'a, Result<Option<u64>>> {
+        Box::pin(self.breaker.call(self.store.set(id, change)))
     }
 
     fn touch<'a>(&'a self, id: &'a str, lasts: Duration) -> BoxFuture<'a, Result<Option<u64>>> {

@@ -30,7 +30,7 @@ use crate::error::Result;
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
-/// use oxmcp::{Result, store::{Claim, EventStore, MemoryEventStore, Replay, StreamWrite}, testing};
+/// use oxmcp::{Result, store::{ClaimMode, EventStore, MemoryEventStore, Replay, StreamWrite}, testing};
 ///
 /// /// Counts the replays.
 /// #[derive(Default)]
@@ -50,7 +50,7 @@ use crate::error::Result;
 ///         self.store.watch(session, stream, index).await
 ///     }
 ///
-///     async fn claim(&self, session: &str, stream: &str, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
+///     async fn claim(&self, session: &str, stream: &str, claim: ClaimMode, lasts: Duration) -> Result<Option<u64>> {
 ///         self.store.claim(session, stream, claim, lasts).await
 ///     }
 ///
@@ -136,7 +136,7 @@ pub trait EventStore: Send + Sync + 'static {
 
     /// Leases a stream to the caller for this time, by the store's own clock. Returns the epoch of the lease, which is greater
     /// than that of every earlier lease and becomes the stream's. Returns `None` if the stream has ended, or if another lease
-    /// is valid, unless it is [taken](Claim::Take). A stream that does not exist is created, without events.
+    /// is valid, unless it is [taken](ClaimMode::Take). A stream that does not exist is created, without events.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -147,7 +147,7 @@ pub trait EventStore: Send + Sync + 'static {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> impl Future<Output = Result<Option<u64>>> + Send;
 
@@ -199,7 +199,7 @@ impl<S: EventStore> EventStore for Arc<S> {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         (**self).claim(session, stream, claim, lasts).await
@@ -288,7 +288,7 @@ impl Lease {
 /// The way to [claim](EventStore::claim) a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a store must handle every variant")]
-pub enum Claim {
+pub enum ClaimMode {
     /// Only if no lease of the stream is valid.
     IfFree,
     /// Even if another lease is valid: [`EventStore::watch`] notifies its holder, whose writes are refused from now on.

@@ -12,7 +12,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::events::{Claim, EventBatch, EventStore, Lease, Replay, StreamWrite};
+use super::events::{ClaimMode, EventBatch, EventStore, Lease, Replay, StreamWrite};
 use crate::{
     error::{Error, Result},
     sync::Mutex,
@@ -260,7 +260,7 @@ impl EventStore for MemoryEventStore {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.begin(session, |session, now| {
@@ -443,14 +443,14 @@ impl SessionStreams {
     fn claim(
         &mut self,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         until: Instant,
         bounds: &Bounds,
     ) -> Result<Option<u64>> {
         let now = Instant::now();
         let stream = self.entry(stream, bounds.streams)?;
         let holds = stream.leased_until.is_some_and(|until| until > now);
-        if stream.ended || holds && claim == Claim::IfFree {
+        if stream.ended || holds && claim == ClaimMode::IfFree {
             return Ok(None);
         }
         stream.epoch += 1;

@@ -9,7 +9,9 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
+use super::sessions::{
+    CreateOutcome, SessionChange, SessionRecord, SessionStore, StoredSession, TOMBSTONE,
+};
 use crate::{
     error::{Error, Result},
     sync::Mutex,
@@ -164,31 +166,31 @@ impl SessionStore for MemorySessionStore {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         self.check(&record)?;
         let mut state = self.lock();
         if state.sessions.contains_key(id) {
-            return Ok(Creation::Exists);
+            return Ok(CreateOutcome::Exists);
         }
         if !state.has_room(record.principal.as_ref(), max_per_owner) {
-            return Ok(Creation::PrincipalFull);
+            return Ok(CreateOutcome::PrincipalFull);
         }
         state.insert(id, Some(StoredSession::new(record, 1)), lasts);
         state.make_room(self.max_sessions);
-        Ok(Creation::Created)
+        Ok(CreateOutcome::Created)
     }
 
     async fn load(&self, id: &str) -> Result<Option<StoredSession>> {
         Ok(self.lock().stored(id).cloned())
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
         let mut state = self.lock();
         let Some(stored) = state.stored(id) else {
             return Ok(None);
         };
         let mut record = stored.record.clone();
-        record.apply(setting);
+        record.apply(change);
         self.check(&record)?;
         *stored = StoredSession::new(record, stored.version + 1);
         Ok(Some(stored.version))

@@ -36,10 +36,12 @@ pub use bus::{Bus, Delivery};
 pub(crate) use erased::{
     AnyBus, AnyEventStore, AnySessionStore, any_bus, any_event_store, any_session_store,
 };
-pub use events::{Claim, EventBatch, EventId, EventStore, Lease, Replay, StreamWrite};
+pub use events::{ClaimMode, EventBatch, EventId, EventStore, Lease, Replay, StreamWrite};
 pub use hashed::hashed;
 pub(crate) use listen::listen;
 pub use memory_bus::MemoryBus;
 pub use memory_events::MemoryEventStore;
 pub use memory_sessions::MemorySessionStore;
-pub use sessions::{Creation, SessionRecord, SessionStore, Setting, StoredSession, TOMBSTONE};
+pub use sessions::{
+    CreateOutcome, SessionChange, SessionRecord, SessionStore, StoredSession, TOMBSTONE,
+};

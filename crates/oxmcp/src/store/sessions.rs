@@ -17,7 +17,7 @@ pub const TOMBSTONE: Duration = Duration::from_secs(60);
 
 /// Stores the records of legacy sessions, so that another node, or the same program after a restart, can continue them.
 ///
-/// A record is created when its session opens. It is then changed by one [`Setting`] at a time, because several nodes may have
+/// A record is created when its session opens. It is then changed by one [`SessionChange`] at a time, because several nodes may have
 /// the session at once. A node loads it when a client names a session that the node does not have. Each change increments the
 /// version of the record, which shows a node that others have changed it. Several handles to one store may be in use at once:
 /// when a call on one has returned, its effect is visible to all.
@@ -64,7 +64,7 @@ pub trait SessionStore: Send + Sync + 'static {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> impl Future<Output = Result<Creation>> + Send;
+    ) -> impl Future<Output = Result<CreateOutcome>> + Send;
 
     /// Loads the record of a session, with all changes since it was created. `None` if there is none, or if it is damaged so
     /// that no process will be able to read it.
@@ -77,15 +77,19 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Cancel safe: it changes nothing.
     fn load(&self, id: &str) -> impl Future<Output = Result<Option<StoredSession>>> + Send;
 
-    /// Applies one setting to a record, and leaves everything else unchanged, even if other settings are applied concurrently.
+    /// Applies one change to a record, and leaves everything else as it is, even if other changes are applied concurrently.
     /// Returns the new version of the record, one more than before. `None` if there is no record.
     ///
     /// # Errors
-    /// If it cannot be stored. The session then continues with the setting at its current node.
+    /// If it cannot be stored. The session then continues with the change at its current node.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it returns, the setting may or may not have been applied.
-    fn set(&self, id: &str, setting: Setting) -> impl Future<Output = Result<Option<u64>>> + Send;
+    /// If the future is dropped before it returns, the change may or may not have been applied.
+    fn set(
+        &self,
+        id: &str,
+        change: SessionChange,
+    ) -> impl Future<Output = Result<Option<u64>>> + Send;
 
     /// Sets the expiry of a record to this time from now. Returns its version, which shows whether other nodes have changed it.
     /// `None` if the session was removed or has expired: then it has ended for the caller, too.
@@ -115,7 +119,7 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         (**self).create(id, record, lasts, max_per_owner).await
     }
 
@@ -123,8 +127,8 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         (**self).load(id).await
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
-        (**self).set(id, setting).await
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
+        (**self).set(id, change).await
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
@@ -142,7 +146,7 @@ impl<S: SessionStore> SessionStore for Arc<S> {
     clippy::exhaustive_enums,
     reason = "an endpoint must handle every variant"
 )]
-pub enum Creation {
+pub enum CreateOutcome {
     /// The record was stored.
     Created,
     /// A session with this ID exists, or was removed less than [a minute](TOMBSTONE) ago.
@@ -156,7 +160,7 @@ pub enum Creation {
 /// A change of the record of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a store must handle every variant")]
-pub enum Setting {
+pub enum SessionChange {
     /// The client has sent `notifications/initialized`.
     Initialized,
     /// The level of `logging/setLevel`.
@@ -245,13 +249,13 @@ impl SessionRecord {
     }
 
     /// Applies a change, for stores that keep records as a whole.
-    pub fn apply(&mut self, setting: Setting) {
-        match setting {
-            Setting::Initialized => self.initialized = true,
-            Setting::LogLevel(level) => self.log_level = Some(level),
-            Setting::Watch(uri) if self.subscribed.contains(&uri) => {}
-            Setting::Watch(uri) => self.subscribed.push(uri),
-            Setting::Unwatch(uri) => self.subscribed.retain(|it| *it != uri),
+    pub fn apply(&mut self, change: SessionChange) {
+        match change {
+            SessionChange::Initialized => self.initialized = true,
+            SessionChange::LogLevel(level) => self.log_level = Some(level),
+            SessionChange::Watch(uri) if self.subscribed.contains(&uri) => {}
+            SessionChange::Watch(uri) => self.subscribed.push(uri),
+            SessionChange::Unwatch(uri) => self.subscribed.retain(|it| *it != uri),
         }
     }
 

@@ -10,7 +10,8 @@ use super::contract_rules::{HOSTILE, PATIENCE, must, unique};
 use crate::{
     error::{Error, Result},
     store::{
-        AnyEventStore, Claim, EventBatch, EventStore, Lease, Replay, StreamWrite, any_event_store,
+        AnyEventStore, ClaimMode, EventBatch, EventStore, Lease, Replay, StreamWrite,
+        any_event_store,
     },
 };
 
@@ -111,7 +112,7 @@ impl Stored {
         self.other.after(&self.session, stream, index, max).await
     }
 
-    async fn claim(&self, stream: &str, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
+    async fn claim(&self, stream: &str, claim: ClaimMode, lasts: Duration) -> Result<Option<u64>> {
         self.other.claim(&self.session, stream, claim, lasts).await
     }
 
@@ -369,7 +370,7 @@ async fn waits_end(it: &Stored) -> Result<()> {
     let wait = || ends(it.other.watch(&it.session, "a", 1));
     let claim = async {
         sleep(Duration::from_millis(20)).await;
-        it.claim("a", Claim::Take, LONG).await
+        it.claim("a", ClaimMode::Take, LONG).await
     };
     let (ended, claimed) = join(wait(), claim).await;
     claimed?;
@@ -385,13 +386,13 @@ async fn waits_end(it: &Stored) -> Result<()> {
 
 async fn leased_stream(it: &Stored) -> Result<()> {
     let rule = "a stream has one lease at a time, and a claim creates a missing stream";
-    let first = it.claim("a", Claim::IfFree, LONG).await?;
+    let first = it.claim("a", ClaimMode::IfFree, LONG).await?;
     must(rule, first.is_some(), true)?;
     must(rule, it.after("a", 0, 10).await?, found(&[], false))?;
-    must(rule, it.claim("a", Claim::IfFree, LONG).await?, None)?;
+    must(rule, it.claim("a", ClaimMode::IfFree, LONG).await?, None)?;
     let both = join(
-        it.one.claim(&it.session, "b", Claim::IfFree, LONG),
-        it.claim("b", Claim::IfFree, LONG),
+        it.one.claim(&it.session, "b", ClaimMode::IfFree, LONG),
+        it.claim("b", ClaimMode::IfFree, LONG),
     );
     let (one, other) = both.await;
     must(rule, one?.is_some(), other?.is_none())?;
@@ -403,16 +404,19 @@ async fn leased_stream(it: &Stored) -> Result<()> {
     let rule = "an ended stream can be neither leased nor renewed";
     it.end("a").await?;
     must(rule, it.renew("a", first).await?, false)?;
-    must(rule, it.claim("a", Claim::Take, LONG).await?, None)
+    must(rule, it.claim("a", ClaimMode::Take, LONG).await?, None)
 }
 
 async fn taken_stream(it: &Stored) -> Result<()> {
     let rule = "a taken lease is valid, and the previous one is not";
     let first = it
-        .claim("a", Claim::IfFree, LONG)
+        .claim("a", ClaimMode::IfFree, LONG)
         .await?
         .unwrap_or_default();
-    let second = it.claim("a", Claim::Take, LONG).await?.unwrap_or_default();
+    let second = it
+        .claim("a", ClaimMode::Take, LONG)
+        .await?
+        .unwrap_or_default();
     must(rule, second > first, true)?;
     must(rule, it.renew("a", first).await?, false)?;
     must(rule, it.renew("a", second).await?, true)
@@ -422,7 +426,7 @@ async fn taken_stream(it: &Stored) -> Result<()> {
 async fn claim_next(it: &Stored, stream: &str, rule: &str) -> Result<u64> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(epoch) = it.claim(stream, Claim::IfFree, LONG).await? {
+        if let Some(epoch) = it.claim(stream, ClaimMode::IfFree, LONG).await? {
             return Ok(epoch);
         }
         must(rule, Instant::now() < deadline, true)?;
@@ -432,17 +436,17 @@ async fn claim_next(it: &Stored, stream: &str, rule: &str) -> Result<u64> {
 
 async fn lapsed_lease(it: &Stored) -> Result<()> {
     let rule = "a lease expires by itself, and then another is granted";
-    let first = it.claim("a", Claim::IfFree, SHORT).await?;
+    let first = it.claim("a", ClaimMode::IfFree, SHORT).await?;
     let next = claim_next(it, "a", rule).await?;
     must(rule, Some(next) > first, true)?;
     let rule = "an expired lease can be renewed unless there is a newer one";
     let epoch = it
-        .claim("b", Claim::IfFree, SHORT)
+        .claim("b", ClaimMode::IfFree, SHORT)
         .await?
         .unwrap_or_default();
     sleep(SHORT * 2).await;
     must(rule, it.renew("b", epoch).await?, true)?;
-    must(rule, it.claim("b", Claim::IfFree, LONG).await?, None)
+    must(rule, it.claim("b", ClaimMode::IfFree, LONG).await?, None)
 }
 
 async fn late_writers_are_refused(it: &Stored) -> Result<()> {
@@ -455,7 +459,10 @@ async fn late_writers_are_refused(it: &Stored) -> Result<()> {
         it.write("a", under(1, "1")).await?,
         Some(vec![1]),
     )?;
-    let next = it.claim("a", Claim::Take, LONG).await?.unwrap_or_default();
+    let next = it
+        .claim("a", ClaimMode::Take, LONG)
+        .await?
+        .unwrap_or_default();
     let rule = "nothing is added under an old lease";
     must(rule, next > 1, true)?;
     must(rule, it.write("a", under(1, "2")).await?, None)?;
@@ -480,11 +487,11 @@ async fn writers_lease(it: &Stored) -> Result<()> {
     };
     it.write("a", write(LONG)).await?;
     let rule = "a write under a lease acquires and renews it";
-    must(rule, it.claim("a", Claim::IfFree, LONG).await?, None)?;
+    must(rule, it.claim("a", ClaimMode::IfFree, LONG).await?, None)?;
     it.write("b", write(SHORT)).await?;
     it.write("b", write(LONG)).await?;
     sleep(SHORT * 2).await;
-    must(rule, it.claim("b", Claim::IfFree, LONG).await?, None)?;
+    must(rule, it.claim("b", ClaimMode::IfFree, LONG).await?, None)?;
     it.write("c", write(SHORT)).await?;
     must(rule, claim_next(it, "c", rule).await? > 1, true)
 }

@@ -15,8 +15,8 @@ use crate::{
     error::{Error, Result},
     store::{
         AnySessionStore,
-        Creation::{self, Created, Exists, PrincipalFull},
-        SessionRecord, SessionStore, Setting, any_session_store,
+        CreateOutcome::{self, Created, Exists, PrincipalFull},
+        SessionChange, SessionRecord, SessionStore, any_session_store,
     },
 };
 
@@ -82,7 +82,11 @@ async fn unknown_record((one, other): &Handles) -> Result<()> {
     let id = unique();
     must(rule, loaded(other, &id).await?, None)?;
     must(rule, other.touch(&id, LONG).await?, None)?;
-    must(rule, other.set(&id, Setting::Initialized).await?, None)?;
+    must(
+        rule,
+        other.set(&id, SessionChange::Initialized).await?,
+        None,
+    )?;
     must(rule, loaded(one, &id).await?, None)
 }
 
@@ -116,21 +120,21 @@ async fn settings_are_set_one_at_a_time((one, other): &Handles) -> Result<()> {
     let mut record = small_record("a")?;
     one.create(&id, record.clone(), LONG, MANY).await?;
     let settings = [
-        Setting::LogLevel(LoggingLevel::Warning),
-        Setting::Watch("file:///a".to_owned()),
-        Setting::Initialized,
-        Setting::Watch("file:///b".to_owned()),
-        Setting::Watch("file:///a".to_owned()),
-        Setting::LogLevel(LoggingLevel::Error),
-        Setting::Unwatch("file:///a".to_owned()),
-        Setting::Unwatch("file:///c".to_owned()),
-        Setting::Watch("{}\0\n é".to_owned()),
+        SessionChange::LogLevel(LoggingLevel::Warning),
+        SessionChange::Watch("file:///a".to_owned()),
+        SessionChange::Initialized,
+        SessionChange::Watch("file:///b".to_owned()),
+        SessionChange::Watch("file:///a".to_owned()),
+        SessionChange::LogLevel(LoggingLevel::Error),
+        SessionChange::Unwatch("file:///a".to_owned()),
+        SessionChange::Unwatch("file:///c".to_owned()),
+        SessionChange::Watch("{}\0\n é".to_owned()),
     ];
     let mut version = 1;
-    for (setting, store) in settings.into_iter().zip([one, other].into_iter().cycle()) {
-        record.apply(setting.clone());
+    for (change, store) in settings.into_iter().zip([one, other].into_iter().cycle()) {
+        record.apply(change.clone());
         version += 1;
-        must(rule, store.set(&id, setting).await?, Some(version))?;
+        must(rule, store.set(&id, change).await?, Some(version))?;
         for store in [one, other] {
             let expected = Some((comparable(&record)?, version));
             must(rule, loaded(store, &id).await?, expected)?;
@@ -147,12 +151,12 @@ async fn settings_at_once((one, other): &Handles) -> Result<()> {
     let set = |store: &Arc<dyn AnySessionStore>, name: &'static str| {
         let (store, id) = (Arc::clone(store), id.clone());
         async move {
-            let uris = (0..16).map(|number| Setting::Watch(format!("{name}{number:02}")));
+            let uris = (0..16).map(|number| SessionChange::Watch(format!("{name}{number:02}")));
             try_join_all(uris.map(|uri| store.set(&id, uri))).await
         }
     };
-    let level = one.set(&id, Setting::LogLevel(LoggingLevel::Debug));
-    let initialized = other.set(&id, Setting::Initialized);
+    let level = one.set(&id, SessionChange::LogLevel(LoggingLevel::Debug));
+    let initialized = other.set(&id, SessionChange::Initialized);
     let both = join(set(one, "a"), set(other, "b"));
     let ((a, b), (level, initialized)) = join(both, join(level, initialized)).await;
     let mut versions = [a?, b?, vec![level?, initialized?]].concat();
@@ -181,7 +185,7 @@ async fn removed_record((one, other): &Handles) -> Result<()> {
         store.remove(&id).await?;
         let rule = "a removed session is gone, and nothing brings it back";
         must(rule, loaded(other, &id).await?, None)?;
-        must(rule, one.set(&id, Setting::Initialized).await?, None)?;
+        must(rule, one.set(&id, SessionChange::Initialized).await?, None)?;
         must(rule, other.touch(&id, LONG).await?, None)?;
         must(
             rule,
@@ -266,7 +270,11 @@ async fn expired_record((one, other): &Handles) -> Result<()> {
             must(rule, Instant::now() < deadline, true)?;
             sleep(Duration::from_millis(20)).await;
         }
-        must(rule, other.set(&id, Setting::Initialized).await?, None)?;
+        must(
+            rule,
+            other.set(&id, SessionChange::Initialized).await?,
+            None,
+        )?;
         must(rule, one.touch(&id, LONG).await?, None)?;
         must(rule, loaded(one, &id).await?, None)?;
     }
@@ -280,7 +288,7 @@ async fn create_of(
     (principal, max_per_owner): (&str, usize),
     id: &str,
     lasts: Duration,
-) -> Result<Creation> {
+) -> Result<CreateOutcome> {
     let mut record = small_record("a")?;
     record.principal = Some(principal.to_owned());
     store.create(id, record, lasts, max_per_owner).await

@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     limits::Limits,
     transport::{
-        mirror::Mirror,
+        mirror::HeaderMirror,
         traits::{
             CurrentLogin, Frame, Messages, ReadHalf, Startup, Transport, UserWaits, WriteHalf,
         },
@@ -103,7 +103,7 @@ impl Transport for BoxTransport {
         self.0.answers_each()
     }
 
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         self.0.mirror()
     }
 }
@@ -159,7 +159,7 @@ trait ErasedTransport: Send {
     fn is_strict(&self) -> bool;
     fn is_legacy(&self) -> bool;
     fn answers_each(&self) -> bool;
-    fn mirror(&self) -> Option<Mirror>;
+    fn mirror(&self) -> Option<HeaderMirror>;
 }
 
 /// The object-safe form of [`ReadHalf`].
@@ -234,7 +234,7 @@ impl<T: Transport> ErasedTransport for T {
         Transport::answers_each(self)
     }
 
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         Transport::mirror(self)
     }
 }

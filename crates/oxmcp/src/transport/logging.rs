@@ -10,7 +10,7 @@ use crate::{
     limits::Limits,
     sync::Mutex,
     transport::{
-        mirror::Mirror,
+        mirror::HeaderMirror,
         traits::{
             CurrentLogin, Frame, Messages, ReadHalf, Startup, Transport, UserWaits, WriteHalf,
         },
@@ -138,7 +138,7 @@ impl<T: Transport> Transport for Logging<T> {
         self.transport.answers_each()
     }
 
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         self.transport.mirror()
     }
 }

@@ -32,9 +32,9 @@ use crate::{
 /// the headers of each request. The client that connects fills it. Clones share their state.
 ///
 /// ```
-/// use oxmcp::transport::Mirror;
+/// use oxmcp::transport::HeaderMirror;
 ///
-/// let mirror = Mirror::new();
+/// let mirror = HeaderMirror::new();
 /// let request = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}"#;
 /// let headers = mirror.headers(request)?;
 /// assert_eq!(headers[0], ("mcp-method".to_owned(), "tools/call".to_owned()));
@@ -44,7 +44,7 @@ use crate::{
 ///
 /// See [request metadata](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http#request-metadata).
 #[derive(Clone, Default)]
-pub struct Mirror(Arc<Mutex<State>>);
+pub struct HeaderMirror(Arc<Mutex<State>>);
 
 /// Tells whether a deviation is tolerated, and takes note of it. The flag says whether it is logged elsewhere.
 pub(crate) type ToleratesFn = dyn Fn(Leniency, bool) -> bool + Send + Sync;
@@ -91,7 +91,7 @@ pub(crate) struct Unsound {
     pub(crate) is_new: bool,
 }
 
-impl Mirror {
+impl HeaderMirror {
     /// Creates a mirror that knows no tools yet.
     #[must_use]
     pub fn new() -> Self {
@@ -284,10 +284,10 @@ fn scalar(value: Text<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-impl fmt::Debug for Mirror {
+impl fmt::Debug for HeaderMirror {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tools = self.0.lock().tools.len();
-        f.debug_struct("Mirror")
+        f.debug_struct("HeaderMirror")
             .field("tools", &tools)
             .finish_non_exhaustive()
     }
@@ -299,8 +299,8 @@ mod tests {
 
     use super::*;
 
-    fn mirror(max_bytes: usize) -> Mirror {
-        let mirror = Mirror::new();
+    fn mirror(max_bytes: usize) -> HeaderMirror {
+        let mirror = HeaderMirror::new();
         mirror.begin(max_bytes, Vec::new());
         mirror
     }

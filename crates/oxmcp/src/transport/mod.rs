@@ -37,7 +37,7 @@ pub use command::{Command, Stderr};
 pub use io::{Io, io, stream};
 pub use logging::Logging;
 pub use memory::{InMemory, in_memory};
-pub use mirror::Mirror;
+pub use mirror::HeaderMirror;
 pub use stdio::{Stdio, stdio};
 pub use traits::{
     CurrentLogin, Frame, Messages, MessagesIter, ReadHalf, Startup, Transport, UserWait, UserWaits,

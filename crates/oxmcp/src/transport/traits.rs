@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     limits::Limits,
     sync::Mutex,
-    transport::{mirror::Mirror, principal::Principal},
+    transport::{mirror::HeaderMirror, principal::Principal},
 };
 
 /// Connects to a peer and carries messages to it.
@@ -155,7 +155,7 @@ pub trait Transport: Send + 'static {
     /// Returns the headers in which this transport repeats parts of requests, if it has headers, like HTTP. The client that
     /// connects tells the mirror which tool arguments the server wants mirrored, and omits tools with invalid declarations from
     /// lists. `None`, the default, for all other transports.
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         None
     }
 

@@ -3,7 +3,7 @@
 use oxmcp::{
     Client, ClientSession, Error, Limits, RequestId, Result,
     testing::ScriptedPeer,
-    transport::{Frame, InMemory, Mirror, ReadHalf, Transport},
+    transport::{Frame, HeaderMirror, InMemory, ReadHalf, Transport},
 };
 use serde_json::Value;
 use tokio::{select, sync::mpsc, task::JoinHandle};
@@ -12,14 +12,14 @@ use tokio::{select, sync::mpsc, task::JoinHandle};
 pub(crate) struct Separately {
     transport: InMemory,
     failures: Option<mpsc::Receiver<(RequestId, Error)>>,
-    mirror: Mirror,
+    mirror: HeaderMirror,
     identity: Option<&'static str>,
 }
 
 /// The test's control of a [`Separately`].
 pub(crate) struct SwitchableConnector {
     failures: mpsc::Sender<(RequestId, Error)>,
-    pub(crate) mirror: Mirror,
+    pub(crate) mirror: HeaderMirror,
 }
 
 impl SwitchableConnector {
@@ -66,7 +66,7 @@ impl Transport for Separately {
         true
     }
 
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         Some(self.mirror.clone())
     }
 }
@@ -92,7 +92,7 @@ pub(crate) async fn connecting(
 ) {
     let (peer, transport) = ScriptedPeer::new().await;
     let (failures, failing) = mpsc::channel(1);
-    let mirror = Mirror::new();
+    let mirror = HeaderMirror::new();
     let way = SwitchableConnector {
         failures,
         mirror: mirror.clone(),

@@ -14,7 +14,10 @@ use http_body_util::Full;
 use oxmcp::{
     Error, Result,
     http::{HealthCheck, StreamableHttp},
-    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+    store::{
+        CreateOutcome, MemorySessionStore, SessionChange, SessionRecord, SessionStore,
+        StoredSession,
+    },
     tasks::{MemoryTaskStore, StoredTask, TaskRecord, TaskStore, Tasks},
 };
 use serde_json::{Value, json};
@@ -42,7 +45,7 @@ impl SessionStore for Flaky {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         self.store.create(id, record, lasts, max_per_owner).await
     }
 
@@ -57,8 +60,8 @@ impl SessionStore for Flaky {
         self.store.load(id).await
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
-        self.store.set(id, setting).await
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
+        self.store.set(id, change).await
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {

@@ -10,8 +10,8 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use oxmcp::{
     Error, Result,
     store::{
-        Bus, Claim, Creation, Delivery, EventStore, Lease, MemoryBus, MemoryEventStore,
-        MemorySessionStore, Replay, SessionRecord, SessionStore, Setting, StoredSession,
+        Bus, ClaimMode, CreateOutcome, Delivery, EventStore, Lease, MemoryBus, MemoryEventStore,
+        MemorySessionStore, Replay, SessionChange, SessionRecord, SessionStore, StoredSession,
         StreamWrite,
     },
     testing::{bus_contract, event_store_contract, session_store_contract},
@@ -248,12 +248,12 @@ impl EventStore for Broken {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         let claim = match self.fault {
-            Fault::LeasesTwice => Claim::Take,
-            Fault::TakesNothing => Claim::IfFree,
+            Fault::LeasesTwice => ClaimMode::Take,
+            Fault::TakesNothing => ClaimMode::IfFree,
             _ => claim,
         };
         let lasts = match self.fault {
@@ -414,7 +414,7 @@ impl SessionStore for Lossy {
         mut record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         let max_per_owner = self.max_per_owner(&record, max_per_owner).await;
         let principal = record.principal.clone();
         match self.loss {
@@ -427,11 +427,11 @@ impl SessionStore for Lossy {
         let id = if self.has(Loss::OneForAll) { "x" } else { id };
         let lasts = self.lasts(lasts);
         let created = self.store.create(id, record, lasts, max_per_owner).await?;
-        if created == Creation::Created || self.has(Loss::CountsTwice) {
+        if created == CreateOutcome::Created || self.has(Loss::CountsTwice) {
             self.principals.lock().unwrap().push(principal);
         }
-        if created == Creation::Exists && self.has(Loss::CreatesTwice) {
-            return Ok(Creation::Created);
+        if created == CreateOutcome::Exists && self.has(Loss::CreatesTwice) {
+            return Ok(CreateOutcome::Created);
         }
         Ok(created)
     }
@@ -450,24 +450,24 @@ impl SessionStore for Lossy {
         Ok(found)
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
         if self.has(Loss::LastWriterWins) {
             let before = self.store.load(id).await?;
             tokio::task::yield_now().await;
-            let version = self.store.set(id, setting.clone()).await?;
+            let version = self.store.set(id, change.clone()).await?;
             let after = self.store.load(id).await?;
             if let (Some(before), Some(after)) = (before, after) {
                 let (before, after) = (before.record.subscribed, after.record.subscribed);
                 for uri in after.into_iter().filter(|uri| !before.contains(uri)) {
-                    let is_own = matches!(&setting, Setting::Watch(own) if *own == uri);
+                    let is_own = matches!(&change, SessionChange::Watch(own) if *own == uri);
                     if !is_own {
-                        self.store.set(id, Setting::Unwatch(uri)).await?;
+                        self.store.set(id, SessionChange::Unwatch(uri)).await?;
                     }
                 }
             }
             return Ok(version);
         }
-        let version = self.store.set(id, setting).await?;
+        let version = self.store.set(id, change).await?;
         Ok(version.map(|it| if self.has(Loss::NoVersion) { 1 } else { it }))
     }
 

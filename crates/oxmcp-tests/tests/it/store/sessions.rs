@@ -5,7 +5,7 @@ use std::time::Duration;
 use oxmcp::{
     Result, Revision,
     protocol::LoggingLevel,
-    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting},
+    store::{CreateOutcome, MemorySessionStore, SessionChange, SessionRecord, SessionStore},
 };
 use serde_json::{json, value::to_raw_value};
 use tokio::time::advance;
@@ -21,7 +21,7 @@ async fn has(store: &MemorySessionStore, id: &str) -> bool {
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-async fn create(store: &MemorySessionStore, id: &str, minutes: u32) -> Result<Creation> {
+async fn create(store: &MemorySessionStore, id: &str, minutes: u32) -> Result<CreateOutcome> {
     store.create(id, record(id), MINUTE * minutes, 1).await
 }
 
@@ -31,7 +31,7 @@ async fn sessions_expiring_first_are_evicted_first() {
     let store = MemorySessionStore::new().max_sessions(3);
     for (id, minutes) in [("a", 1), ("b", 3), ("c", 2)] {
         let created = create(&store, id, minutes).await;
-        assert_eq!(created.unwrap(), Creation::Created);
+        assert_eq!(created.unwrap(), CreateOutcome::Created);
     }
     store.touch("a", MINUTE * 4).await.unwrap();
     create(&store, "d", 5).await.unwrap();
@@ -55,9 +55,9 @@ async fn oversized_record_is_refused() {
     assert!(refused.unwrap_err().is_limit());
     for _ in 0..10 {
         let uri = "u".repeat(50);
-        store.set("a", Setting::Watch(uri)).await.unwrap();
+        store.set("a", SessionChange::Watch(uri)).await.unwrap();
     }
-    let refused = store.set("a", Setting::Watch("u".repeat(900))).await;
+    let refused = store.set("a", SessionChange::Watch("u".repeat(900))).await;
     assert!(refused.unwrap_err().is_limit());
     let kept = store.load("a").await.unwrap().unwrap();
     assert_eq!((kept.version, kept.record.subscribed.len()), (11, 1));
@@ -70,9 +70,9 @@ async fn removed_session_is_remembered_for_a_minute() {
     store.remove("a").await.unwrap();
     advance(MINUTE - Duration::from_millis(1)).await;
     let create = || create(&store, "a", 1);
-    assert_eq!(create().await.unwrap(), Creation::Exists);
+    assert_eq!(create().await.unwrap(), CreateOutcome::Exists);
     advance(Duration::from_millis(1)).await;
-    assert_eq!(create().await.unwrap(), Creation::Created);
+    assert_eq!(create().await.unwrap(), CreateOutcome::Created);
     advance(MINUTE).await;
     assert!(!has(&store, "a").await);
     assert!(format!("{store:?}").contains("sessions: 0"));

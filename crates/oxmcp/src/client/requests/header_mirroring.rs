@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use oxmcp_protocol::{ErrorCode, ListToolsResult, Tool};
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::{error::Error, logged::Logged, transport::mirror::Mirror};
+use crate::{error::Error, logged::Logged, transport::mirror::HeaderMirror};
 
 /// The maximum number of tools of a page that are named in the log.
 const MAX_NAMED: usize = 8;
@@ -15,7 +15,7 @@ const MAX_NAMED: usize = 8;
 /// The mirror of a session's transport, if it has one, and the listings of tools that renew its contents.
 #[derive(Debug)]
 pub(crate) struct HeaderMirroring {
-    mirror: Option<Mirror>,
+    mirror: Option<HeaderMirror>,
     /// Held while the tools are listed because a call was refused: all calls that wait for the lock share the listing.
     listing: Mutex<()>,
     /// The number of listings that were made because a call was refused.
@@ -23,7 +23,7 @@ pub(crate) struct HeaderMirroring {
 }
 
 impl HeaderMirroring {
-    pub(crate) fn new(mirror: Option<Mirror>) -> Self {
+    pub(crate) fn new(mirror: Option<HeaderMirror>) -> Self {
         Self {
             mirror,
             listing: Mutex::default(),
@@ -31,7 +31,7 @@ impl HeaderMirroring {
         }
     }
 
-    pub(crate) fn mirror(&self) -> Option<&Mirror> {
+    pub(crate) fn mirror(&self) -> Option<&HeaderMirror> {
         self.mirror.as_ref()
     }
 

@@ -24,7 +24,7 @@ use crate::{
         },
     },
     limits::Limits,
-    transport::{mirror::Mirror, traits::Transport},
+    transport::{mirror::HeaderMirror, traits::Transport},
 };
 #[cfg(feature = "auth")]
 use crate::{
@@ -79,7 +79,7 @@ pub struct Endpoint {
     reconnect: Reconnect,
     only_2024: bool,
     max_message: Option<usize>,
-    mirror: Mirror,
+    mirror: HeaderMirror,
     /// The first mistake in the settings, which connecting reports.
     problem: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Endpoint {
             reconnect: Reconnect::default(),
             only_2024: false,
             max_message: None,
-            mirror: Mirror::new(),
+            mirror: HeaderMirror::new(),
             problem: None,
         };
         match read_url(url.as_ref()) {
@@ -413,7 +413,7 @@ impl Transport for Endpoint {
         self.authorizer.as_ref()?.waits()
     }
 
-    fn mirror(&self) -> Option<Mirror> {
+    fn mirror(&self) -> Option<HeaderMirror> {
         Some(self.mirror.clone())
     }
 }

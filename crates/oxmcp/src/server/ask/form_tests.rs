@@ -1,5 +1,7 @@
 //! Tests of the types and schemas that can be forms.
 
+#![expect(dead_code, reason = "only the schemas of the types are of interest")]
+
 use std::sync::Arc;
 
 use oxmcp_protocol::Revision;
@@ -8,7 +10,6 @@ use serde_json::value::to_raw_value;
 
 use crate::server::ask::{Question, form::Form, question::Answered};
 
-#[expect(dead_code, reason = "only its schema is of interest")]
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Booking {
     /// Who comes
@@ -121,23 +122,19 @@ fn problem<T: JsonSchema + 'static>() -> String {
 
 #[test]
 fn unsupported_form_field_is_named() {
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nested {
         fine: bool,
         inner: Inner,
     }
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Inner {
         a: i32,
     }
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Tags {
         tags: Vec<String>,
     }
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Chain {
         next: Option<Box<Self>>,
@@ -177,7 +174,6 @@ fn type_may_be_stricter_than_the_form() {
 
 #[test]
 fn pattern_is_shown_to_the_user() {
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Flight {
         #[schemars(regex(pattern = "^[A-Z]{2}[0-9]+$"))]
@@ -195,7 +191,6 @@ fn pattern_is_shown_to_the_user() {
 
 #[test]
 fn field_descriptions_are_shown_to_the_user() {
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Order {
         #[schemars(length(min = 2, max = 40))]
@@ -240,7 +235,6 @@ fn field_descriptions_are_shown_to_the_user() {
 
 #[test]
 fn answer_is_validated_against_the_type_too() {
-    #[expect(dead_code, reason = "only its schema is of interest")]
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Fives {
         #[schemars(extend("multipleOf" = 5))]

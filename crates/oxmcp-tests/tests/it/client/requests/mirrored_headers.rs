@@ -4,7 +4,7 @@ use oxmcp::{
     CacheMode, Client, ClientSession, Extension, Limits, Revision,
     protocol::{Method, PaginatedParams, Payload},
     testing::ScriptedPeer,
-    transport::{Logging, Mirror, Transport},
+    transport::{HeaderMirror, Logging, Transport},
 };
 use serde_json::{Value, json};
 
@@ -276,7 +276,7 @@ async fn extensions_add_their_own_headers() {
 
 #[test]
 fn request_name_is_mirrored_without_a_session() {
-    let mirror = Mirror::new();
+    let mirror = HeaderMirror::new();
     for (method, params, name) in [
         ("tools/call", json!({"name": "t", "uri": "u"}), json!("t")),
         ("prompts/get", json!({"name": "p"}), json!("p")),
@@ -311,7 +311,7 @@ fn request_name_is_mirrored_without_a_session() {
 
 #[test]
 fn wrapping_transport_forwards_its_mirror() {
-    struct Mirroring(oxmcp::transport::InMemory, Mirror);
+    struct Mirroring(oxmcp::transport::InMemory, HeaderMirror);
 
     impl Transport for Mirroring {
         type Read = <oxmcp::transport::InMemory as Transport>::Read;
@@ -325,13 +325,13 @@ fn wrapping_transport_forwards_its_mirror() {
             true
         }
 
-        fn mirror(&self) -> Option<Mirror> {
+        fn mirror(&self) -> Option<HeaderMirror> {
             Some(self.1.clone())
         }
     }
 
     let plain = Logging::with(oxmcp::in_memory().0, |_| {});
     assert!(plain.mirror().is_none() && !plain.answers_each());
-    let wrapped = Logging::with(Mirroring(oxmcp::in_memory().0, Mirror::new()), |_| {});
+    let wrapped = Logging::with(Mirroring(oxmcp::in_memory().0, HeaderMirror::new()), |_| {});
     assert!(wrapped.mirror().is_some() && wrapped.answers_each());
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use oxmcp::{
     Error, RequestContext, Result, Tool,
     http::StreamableHttp,
-    store::{Claim, EventStore, MemoryEventStore, Replay, StreamWrite},
+    store::{ClaimMode, EventStore, MemoryEventStore, Replay, StreamWrite},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -123,7 +123,7 @@ impl EventStore for Picky {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.0.claim(session, stream, claim, lasts).await
@@ -211,7 +211,7 @@ impl EventStore for Forgetful {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.store.claim(session, stream, claim, lasts).await

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use http::StatusCode;
 use oxmcp::{
     Error, Limits, RequestContext, Resource, Result, Server, ServerSession,
-    store::{Creation, SessionRecord, SessionStore, Setting, StoredSession},
+    store::{CreateOutcome, SessionChange, SessionRecord, SessionStore, StoredSession},
 };
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::yield_now, time::sleep};
@@ -252,15 +252,15 @@ async fn panicking_store_delays_no_request() {
             _: SessionRecord,
             _: Duration,
             _: usize,
-        ) -> Result<Creation> {
-            Ok(Creation::Created)
+        ) -> Result<CreateOutcome> {
+            Ok(CreateOutcome::Created)
         }
 
         async fn load(&self, _: &str) -> Result<Option<StoredSession>> {
             Ok(None)
         }
 
-        async fn set(&self, _: &str, _: Setting) -> Result<Option<u64>> {
+        async fn set(&self, _: &str, _: SessionChange) -> Result<Option<u64>> {
             panic!("the store has a fault")
         }
 
@@ -290,7 +290,7 @@ async fn unresponsive_store_delays_requests_by_bounded_time() {
             _: SessionRecord,
             _: Duration,
             _: usize,
-        ) -> Result<Creation> {
+        ) -> Result<CreateOutcome> {
             pending().await
         }
 
@@ -298,7 +298,7 @@ async fn unresponsive_store_delays_requests_by_bounded_time() {
             pending().await
         }
 
-        async fn set(&self, _: &str, _: Setting) -> Result<Option<u64>> {
+        async fn set(&self, _: &str, _: SessionChange) -> Result<Option<u64>> {
             pending().await
         }
 

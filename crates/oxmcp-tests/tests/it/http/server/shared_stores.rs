@@ -11,8 +11,8 @@ use std::{
 use oxmcp::{
     Error, Result,
     store::{
-        Claim, Creation, EventStore, MemoryEventStore, MemorySessionStore, Replay, SessionRecord,
-        SessionStore, Setting, StoredSession, StreamWrite,
+        ClaimMode, CreateOutcome, EventStore, MemoryEventStore, MemorySessionStore, Replay,
+        SessionChange, SessionRecord, SessionStore, StoredSession, StreamWrite,
     },
 };
 use tokio::sync::Notify;
@@ -91,7 +91,7 @@ impl EventStore for SharedEvents {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.store.claim(session, stream, claim, lasts).await
@@ -139,7 +139,7 @@ impl SessionStore for SharedSessions {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         self.check()?;
         self.store.create(id, record, lasts, max_per_owner).await
     }
@@ -150,10 +150,10 @@ impl SessionStore for SharedSessions {
         self.store.load(id).await
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
         self.pause.pass(Act::Set).await;
         self.check()?;
-        self.store.set(id, setting).await
+        self.store.set(id, change).await
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {

@@ -12,7 +12,10 @@ use http_body_util::BodyExt;
 use oxmcp::{
     Limits, RequestContext, Result, Server, Tool,
     http::{ResponseBody, StreamableHttp},
-    store::{Creation, MemorySessionStore, SessionRecord, SessionStore, Setting, StoredSession},
+    store::{
+        CreateOutcome, MemorySessionStore, SessionChange, SessionRecord, SessionStore,
+        StoredSession,
+    },
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -131,7 +134,7 @@ impl SessionStore for Slow {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         self.0.create(id, record, lasts, max_per_owner).await
     }
 
@@ -139,8 +142,8 @@ impl SessionStore for Slow {
         self.0.load(id).await
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
-        self.0.set(id, setting).await
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
+        self.0.set(id, change).await
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {

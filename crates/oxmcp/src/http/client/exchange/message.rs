@@ -13,7 +13,7 @@ use oxmcp_protocol::{
 use crate::{
     error::Error,
     http::names::{METHOD, NAME},
-    transport::mirror::Mirror,
+    transport::mirror::HeaderMirror,
 };
 
 /// A message that this side sends.
@@ -41,7 +41,7 @@ impl OutgoingMessage {
     /// cannot be sent.
     pub(crate) fn read(
         message: &[u8],
-        mirror: &Mirror,
+        mirror: &HeaderMirror,
     ) -> Result<Self, (Option<RequestId>, Error)> {
         let mut params = RequestParams::UNREAD;
         let envelope = Envelope::parse(message, &mut params);
@@ -157,7 +157,7 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
     }
 
-    fn read(message: &str, mirror: &Mirror) -> OutgoingMessage {
+    fn read(message: &str, mirror: &HeaderMirror) -> OutgoingMessage {
         OutgoingMessage::read(message.as_bytes(), mirror).unwrap()
     }
 
@@ -172,21 +172,21 @@ mod tests {
             ("{}", None),
             (&long, MODERN),
         ] {
-            let message = read(&of(meta), &Mirror::new());
+            let message = read(&of(meta), &HeaderMirror::new());
             assert_eq!(message.modern, expected, "{meta}");
             let headers = expected.map_or(0, |_| 2);
             assert_eq!(message.mirrored.len(), headers, "{meta}");
         }
         let legacy = r#"{"jsonrpc":"2.0","method":"x"}"#;
-        let message = read(legacy, &Mirror::new());
+        let message = read(legacy, &HeaderMirror::new());
         assert_eq!((message.modern, message.mirrored.len()), (None, 0));
         let broken = of(&format!("{plain}}}"));
-        assert!(OutgoingMessage::read(broken.as_bytes(), &Mirror::new()).is_err());
+        assert!(OutgoingMessage::read(broken.as_bytes(), &HeaderMirror::new()).is_err());
     }
 
     #[test]
     fn calls_mirror_tool_headers_wherever_metadata_is() {
-        let mirror = Mirror::new();
+        let mirror = HeaderMirror::new();
         mirror.begin(1 << 20, Vec::new());
         let call = |meta: &str, name: &str, arguments: &str| {
             let params = format!(r#"{meta}"name":"{name}","arguments":{arguments}"#);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn response_is_matched_by_its_id() {
-        let mut asked = read(&message("x", ""), &Mirror::new());
+        let mut asked = read(&message("x", ""), &HeaderMirror::new());
         for (id, answer, expected) in [
             (1, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, true),
             (1, r#"{"jsonrpc":"2.0","id":1,"error":{}}"#, true),

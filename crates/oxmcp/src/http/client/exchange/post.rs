@@ -405,7 +405,7 @@ mod tests {
             reconnect::retry::Reconnect,
             transport::http_client::HttpClient,
         },
-        transport::mirror::Mirror,
+        transport::mirror::HeaderMirror,
     };
 
     fn exchanges(client: impl HttpClient) -> (Arc<Exchanges>, Executor) {
@@ -413,12 +413,12 @@ mod tests {
         let requests = RequestSender::new(Arc::new(client), target, HeaderMap::new());
         let (executor, spawner) = Executor::new();
         let reconnect = Reconnect::default();
-        let exchanges = Exchanges::new(requests, spawner, reconnect, 1 << 20, Mirror::new());
+        let exchanges = Exchanges::new(requests, spawner, reconnect, 1 << 20, HeaderMirror::new());
         (Arc::new(exchanges), executor)
     }
 
     fn message(text: &str) -> OutgoingMessage {
-        OutgoingMessage::read(text.as_bytes(), &Mirror::new()).unwrap()
+        OutgoingMessage::read(text.as_bytes(), &HeaderMirror::new()).unwrap()
     }
 
     struct Panicking;

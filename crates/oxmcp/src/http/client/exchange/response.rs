@@ -25,7 +25,7 @@ use crate::{
         transport::http_client::HttpBody,
     },
     logged::cut,
-    transport::mirror::Mirror,
+    transport::mirror::HeaderMirror,
 };
 
 /// The number of bytes that are read of an error's body: more than any JSON-RPC error has.
@@ -62,7 +62,7 @@ impl Form {
 
     /// The form of a response by the beginning of its body, which some servers label with another media type or with none, or else
     /// by its media type. Waits for the beginning.
-    pub(crate) async fn of_body(response: &mut Response<HttpBody>, mirror: &Mirror) -> Self {
+    pub(crate) async fn of_body(response: &mut Response<HttpBody>, mirror: &HeaderMirror) -> Self {
         let labelled = Self::of(response);
         let beginning = response.body_mut().peek().await;
         let form = beginning.and_then(|beginning| Self::beginning_with(beginning));

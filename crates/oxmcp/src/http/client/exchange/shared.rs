@@ -23,7 +23,7 @@ use crate::{
         names::PROTOCOL_VERSION,
     },
     sync::Mutex,
-    transport::mirror::Mirror,
+    transport::mirror::HeaderMirror,
 };
 
 /// The maximum number of notifications and answers that the server has not accepted yet. Beyond it, sending waits, so that a
@@ -37,7 +37,7 @@ pub(crate) struct Exchanges {
     pub(crate) reconnect: Reconnect,
     /// The maximum length of a message and of an event that is read, in bytes.
     pub(crate) max_message: usize,
-    pub(crate) mirror: Mirror,
+    pub(crate) mirror: HeaderMirror,
     /// Whether sessions keep a stream open for messages that belong to no request.
     pub(crate) opens_standalone_stream: bool,
     /// Holds messages back until a session is open.
@@ -80,7 +80,7 @@ impl Exchanges {
         spawner: Arc<Spawner>,
         reconnect: Reconnect,
         max_message: usize,
-        mirror: Mirror,
+        mirror: HeaderMirror,
     ) -> Self {
         Self {
             requests,

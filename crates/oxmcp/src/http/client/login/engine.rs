@@ -30,7 +30,7 @@ use crate::{
     session::task::spawn,
     sync::Mutex,
     transport::{
-        mirror::Mirror,
+        mirror::HeaderMirror,
         traits::{CurrentLogin, UserWaits},
     },
 };
@@ -140,7 +140,7 @@ impl LoginEngine {
         server: &Url,
         login: Login,
         own_authorization: Option<String>,
-        mirror: Mirror,
+        mirror: HeaderMirror,
     ) -> Result<Self> {
         login.check_clients()?;
         let mut fetch = Fetch::new(server, &login.trusted_hosts, login.http_client.clone())?;

@@ -28,7 +28,7 @@ use crate::{
     },
     logged::Logged,
     sync::Mutex,
-    transport::mirror::Mirror,
+    transport::mirror::HeaderMirror,
 };
 
 /// The time limit for a response.
@@ -53,7 +53,7 @@ pub(crate) struct Fetch {
     /// The documents and members of which warnings were logged.
     warned: Mutex<HashSet<(String, String)>>,
     /// The handle to the tolerance of the client that connects. A login before that tolerates all.
-    pub(crate) mirror: Mirror,
+    pub(crate) mirror: HeaderMirror,
 }
 
 impl Fetch {
@@ -71,7 +71,7 @@ impl Fetch {
             guard,
             rules: UrlRules::for_server(server.as_str())?,
             warned: Mutex::default(),
-            mirror: Mirror::new(),
+            mirror: HeaderMirror::new(),
         })
     }
 

@@ -28,7 +28,7 @@ use crate::{
         names::LAST_EVENT_ID,
     },
     logged::Logged,
-    transport::mirror::Mirror,
+    transport::mirror::HeaderMirror,
 };
 
 /// The response to a GET.
@@ -185,7 +185,7 @@ impl Exchanges {
 async fn outcome_of(
     mut response: Response<HttpBody>,
     session: &Session,
-    mirror: &Mirror,
+    mirror: &HeaderMirror,
 ) -> GetOutcome {
     let status = response.status();
     if status.is_success() {

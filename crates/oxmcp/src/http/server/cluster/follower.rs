@@ -21,7 +21,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     http::server::sessions::{FollowedStream, REPLAYED, StreamKey, encode, log},
-    store::{Claim, EventBatch, Lease, Replay, StreamWrite},
+    store::{ClaimMode, EventBatch, Lease, Replay, StreamWrite},
 };
 
 /// The interval for checking that the node that writes a silent stream still exists.
@@ -106,7 +106,7 @@ impl Follower {
             () = sleep_until(self.look) => {}
         }
         self.look = Instant::now() + LOOK;
-        match self.place.claim(Claim::IfFree, LEASE).await {
+        match self.place.claim(ClaimMode::IfFree, LEASE).await {
             Ok(epoch) => self.epoch = epoch,
             Err(error) => self.tolerate_store_error(error).await?,
         }

@@ -22,7 +22,7 @@ use crate::{
         },
     },
     session::task::spawn,
-    store::{Claim, Lease, Replay, StreamWrite},
+    store::{ClaimMode, Lease, Replay, StreamWrite},
 };
 
 /// The duration of this node's lease on the stream, unless another node takes it. Nodes do not wait for the lease to expire.
@@ -118,7 +118,7 @@ impl GetLog {
     async fn take(&mut self, seen: Option<u64>) -> Option<u64> {
         let writer = &mut self.writer;
         let found = async {
-            let Some(epoch) = writer.appender.key().claim(Claim::Take, HELD).await? else {
+            let Some(epoch) = writer.appender.key().claim(ClaimMode::Take, HELD).await? else {
                 return Ok(None);
             };
             writer.appender.leased.hold(Lease::new(epoch, HELD));
@@ -426,7 +426,7 @@ mod tests {
             &self,
             session: &str,
             stream: &str,
-            claim: Claim,
+            claim: ClaimMode,
             lasts: Duration,
         ) -> Result<Option<u64>> {
             self.store.claim(session, stream, claim, lasts).await

@@ -210,7 +210,9 @@ mod tests {
     use crate::{
         error::Error,
         http::server::sessions::StreamWriter,
-        store::{AnyEventStore, Claim, EventBatch, EventStore, MemoryEventStore, any_event_store},
+        store::{
+            AnyEventStore, ClaimMode, EventBatch, EventStore, MemoryEventStore, any_event_store,
+        },
     };
 
     fn place(store: Arc<dyn AnyEventStore>) -> StreamKey {
@@ -237,7 +239,7 @@ mod tests {
     }
 
     async fn claimed(place: &StreamKey) -> Lease {
-        let epoch = place.claim(Claim::Take, LEASE).await.unwrap().unwrap();
+        let epoch = place.claim(ClaimMode::Take, LEASE).await.unwrap().unwrap();
         Lease::new(epoch, LEASE)
     }
 
@@ -289,7 +291,7 @@ mod tests {
         async fn watch(&self, _: &str, _: &str, _: u64) -> Result<()> {
             unreachable()
         }
-        async fn claim(&self, _: &str, _: &str, _: Claim, _: Duration) -> Result<Option<u64>> {
+        async fn claim(&self, _: &str, _: &str, _: ClaimMode, _: Duration) -> Result<Option<u64>> {
             unreachable()
         }
         async fn renew(&self, _: &str, _: &str, _: u64, _: Duration) -> Result<bool> {

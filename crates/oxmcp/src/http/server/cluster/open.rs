@@ -32,7 +32,7 @@ use crate::{
         },
     },
     session::{sealing::random, task::spawn},
-    store::{AnySessionStore, Creation, SessionRecord, StoredSession},
+    store::{AnySessionStore, CreateOutcome, SessionRecord, StoredSession},
     transport::principal::Principal,
 };
 
@@ -78,7 +78,7 @@ pub(crate) async fn create(
         return Err(response::refuse(status, None, &Error::internal(why)));
     }
     let error = match created {
-        Ok(Ok(Creation::Created)) => return Ok(Some(StoredSession::new(record, 1))),
+        Ok(Ok(CreateOutcome::Created)) => return Ok(Some(StoredSession::new(record, 1))),
         Ok(Ok(_)) => {
             tracing::warn!("session ID already in use; session is local to this node");
             return Ok(None);
@@ -100,10 +100,10 @@ fn record(session: &Session, initialize: Box<RawValue>) -> Option<SessionRecord>
 }
 
 /// The limit that a store reported as exceeded.
-fn exceeded(created: &Result<Result<Creation>, JoinError>) -> Option<QuotaExceeded> {
+fn exceeded(created: &Result<Result<CreateOutcome>, JoinError>) -> Option<QuotaExceeded> {
     match created {
-        Ok(Ok(Creation::PrincipalFull)) => Some(QuotaExceeded::Principal),
-        Ok(Ok(Creation::Full)) => Some(QuotaExceeded::Nodes),
+        Ok(Ok(CreateOutcome::PrincipalFull)) => Some(QuotaExceeded::Principal),
+        Ok(Ok(CreateOutcome::Full)) => Some(QuotaExceeded::Nodes),
         _ => None,
     }
 }

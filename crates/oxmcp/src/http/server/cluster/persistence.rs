@@ -15,7 +15,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     http::server::sessions::{Session, log},
     limits::Limits,
-    store::{AnySessionStore, SessionRecord, Setting, StoredSession},
+    store::{AnySessionStore, SessionChange, SessionRecord, StoredSession},
     sync,
 };
 
@@ -125,7 +125,7 @@ impl Persistence {
         &self,
         id: &str,
         lasts: Duration,
-        take_over: impl FnOnce(Vec<Setting>) -> Option<SessionSettings>,
+        take_over: impl FnOnce(Vec<SessionChange>) -> Option<SessionSettings>,
     ) {
         let mut saved = self.saved.lock().await;
         if self.is_over() {
@@ -177,10 +177,10 @@ impl Persistence {
         let (mut newest, mut is_saved) = (None, true);
         let changes = self.changes.load(Ordering::Acquire);
         let differing = settings().map_or_else(Vec::new, |it| saved.settings.differing(&it));
-        for setting in differing {
-            match self.store.set(id, setting.clone()).await {
+        for change in differing {
+            match self.store.set(id, change.clone()).await {
                 Ok(Some(version)) => {
-                    saved.settings.apply(setting);
+                    saved.settings.apply(change);
                     newest = Some(version);
                     // If the version has grown by more than one, other nodes have also stored settings, which this node does not
                     // know yet.
@@ -235,31 +235,31 @@ impl SessionSettings {
     }
 
     /// The settings to store in order to get from these settings to `now`.
-    fn differing(&self, now: &Self) -> Vec<Setting> {
+    fn differing(&self, now: &Self) -> Vec<SessionChange> {
         let mut settings = Vec::new();
         if now.initialized && !self.initialized {
-            settings.push(Setting::Initialized);
+            settings.push(SessionChange::Initialized);
         }
         settings.extend(
             now.log_level
                 .filter(|level| self.log_level != Some(*level))
-                .map(Setting::LogLevel),
+                .map(SessionChange::LogLevel),
         );
         let before: HashSet<_> = self.watched.iter().collect();
         let after: HashSet<_> = now.watched.iter().collect();
         let given_up = self.watched.iter().filter(|uri| !after.contains(uri));
-        settings.extend(given_up.cloned().map(Setting::Unwatch));
+        settings.extend(given_up.cloned().map(SessionChange::Unwatch));
         let added = now.watched.iter().filter(|uri| !before.contains(uri));
-        settings.extend(added.cloned().map(Setting::Watch));
+        settings.extend(added.cloned().map(SessionChange::Watch));
         settings
     }
 
-    fn apply(&mut self, setting: Setting) {
-        match setting {
-            Setting::Initialized => self.initialized = true,
-            Setting::LogLevel(level) => self.log_level = Some(level),
-            Setting::Watch(uri) => self.watched.push(uri),
-            Setting::Unwatch(uri) => self.watched.retain(|it| *it != uri),
+    fn apply(&mut self, change: SessionChange) {
+        match change {
+            SessionChange::Initialized => self.initialized = true,
+            SessionChange::LogLevel(level) => self.log_level = Some(level),
+            SessionChange::Watch(uri) => self.watched.push(uri),
+            SessionChange::Unwatch(uri) => self.watched.retain(|it| *it != uri),
         }
     }
 }

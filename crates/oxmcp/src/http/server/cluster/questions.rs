@@ -14,7 +14,7 @@ use crate::{
         outbound::calls::Announcement,
         task::{spawn, spawn_on},
     },
-    store::{AnyEventStore, Claim, Replay, StreamWrite},
+    store::{AnyEventStore, ClaimMode, Replay, StreamWrite},
     transport::traits::Frame,
 };
 
@@ -61,7 +61,7 @@ impl Question {
 /// Creates the stream where other nodes leave an answer, which they do only if it exists. The lease is never used for writing.
 /// Returns false if the store failed.
 async fn open(place: &StreamKey) -> bool {
-    let begun = place.claim(Claim::IfFree, LEASE).await;
+    let begun = place.claim(ClaimMode::IfFree, LEASE).await;
     let is_open = begun.is_ok();
     log(begun.map(drop));
     is_open

@@ -17,26 +17,28 @@ use crate::{
         sealing::random,
         task::spawn,
     },
-    store::Setting,
+    store::SessionChange,
     transport::traits::Frame,
 };
 
 /// Applies settings from other nodes to a session, without waiting for the results: the server here decides by itself whether it
 /// accepts a subscription.
-pub(crate) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<Setting>) {
+pub(crate) fn take_over(session: &Arc<Session>, caller: &Caller, settings: Vec<SessionChange>) {
     let replay = Replay { session, caller };
-    for setting in settings {
+    for change in settings {
         // A random ID, which no other request has.
         let id = random::<16>().map(|it| format!("{:032x}", u128::from_be_bytes(it)));
         let id = id.as_deref().ok();
-        let branch = match setting {
-            Setting::Initialized => {
+        let branch = match change {
+            SessionChange::Initialized => {
                 replay.take(None, "notifications/initialized", &json!({}));
                 None
             }
-            Setting::LogLevel(level) => replay.take(id, SetLevel::NAME, &json!({"level": level})),
-            Setting::Watch(uri) => replay.take(id, Subscribe::NAME, &json!({"uri": uri})),
-            Setting::Unwatch(uri) => replay.take(id, Unsubscribe::NAME, &json!({"uri": uri})),
+            SessionChange::LogLevel(level) => {
+                replay.take(id, SetLevel::NAME, &json!({"level": level}))
+            }
+            SessionChange::Watch(uri) => replay.take(id, Subscribe::NAME, &json!({"uri": uri})),
+            SessionChange::Unwatch(uri) => replay.take(id, Unsubscribe::NAME, &json!({"uri": uri})),
         };
         if let Some(branch) = branch {
             spawn(async move { answered(&branch).await });

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     http::server::event_encoding::{EventWriter, messages, parts},
-    store::{AnyEventStore, Claim, EventBatch, Replay, StreamWrite},
+    store::{AnyEventStore, ClaimMode, EventBatch, Replay, StreamWrite},
 };
 
 /// The location of a stream's events.
@@ -34,7 +34,7 @@ impl StreamKey {
         self.store.after(session, stream, index, max).await
     }
 
-    pub(crate) async fn claim(&self, claim: Claim, lasts: Duration) -> Result<Option<u64>> {
+    pub(crate) async fn claim(&self, claim: ClaimMode, lasts: Duration) -> Result<Option<u64>> {
         let (session, stream) = (&self.session, &self.stream);
         self.store.claim(session, stream, claim, lasts).await
     }

@@ -22,7 +22,7 @@ use crate::{
     limits::Limits,
     server::{Resource, Server, Tool},
     session::connection::RequestContext,
-    store::{Claim, EventId, EventStore, MemoryEventStore, Replay, StreamWrite},
+    store::{ClaimMode, EventId, EventStore, MemoryEventStore, Replay, StreamWrite},
 };
 
 /// The length of a notification that takes several frames.
@@ -337,7 +337,7 @@ impl EventStore for Lossy {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.store.claim(session, stream, claim, lasts).await

@@ -16,8 +16,8 @@ use oxmcp::{
     Error, Limits, Result, Server,
     http::StreamableHttp,
     store::{
-        Bus, Claim, Delivery, EventStore, MemoryBus, MemoryEventStore, MemorySessionStore, Replay,
-        StreamWrite,
+        Bus, ClaimMode, Delivery, EventStore, MemoryBus, MemoryEventStore, MemorySessionStore,
+        Replay, StreamWrite,
     },
 };
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ impl EventStore for Link {
         &self,
         session: &str,
         stream: &str,
-        claim: Claim,
+        claim: ClaimMode,
         lasts: Duration,
     ) -> Result<Option<u64>> {
         self.pass("claim").await;

@@ -7,7 +7,7 @@ use oxmcp::{
     Limits, Principal, Result,
     http::StreamableHttp,
     store::{
-        Creation, MemoryBus, MemorySessionStore, SessionRecord, SessionStore, Setting,
+        CreateOutcome, MemoryBus, MemorySessionStore, SessionChange, SessionRecord, SessionStore,
         StoredSession,
     },
 };
@@ -143,9 +143,15 @@ async fn locally_evicted_session_is_not_counted() {
 struct Full(bool);
 
 impl SessionStore for Full {
-    async fn create(&self, _: &str, _: SessionRecord, _: Duration, _: usize) -> Result<Creation> {
+    async fn create(
+        &self,
+        _: &str,
+        _: SessionRecord,
+        _: Duration,
+        _: usize,
+    ) -> Result<CreateOutcome> {
         match self.0 {
-            true => Ok(Creation::Full),
+            true => Ok(CreateOutcome::Full),
             false => Err(oxmcp::Error::closed("the store is away")),
         }
     }
@@ -154,7 +160,7 @@ impl SessionStore for Full {
         Ok(None)
     }
 
-    async fn set(&self, _: &str, _: Setting) -> Result<Option<u64>> {
+    async fn set(&self, _: &str, _: SessionChange) -> Result<Option<u64>> {
         Ok(None)
     }
 

@@ -18,8 +18,8 @@ use oxmcp::{
     ToolError,
     http::StreamableHttp,
     store::{
-        Bus, Creation, Delivery, MemoryBus, MemorySessionStore, SessionRecord, SessionStore,
-        Setting, StoredSession,
+        Bus, CreateOutcome, Delivery, MemoryBus, MemorySessionStore, SessionChange, SessionRecord,
+        SessionStore, StoredSession,
     },
 };
 use serde_json::json;
@@ -506,7 +506,7 @@ impl SessionStore for Counting {
         record: SessionRecord,
         lasts: Duration,
         max_per_owner: usize,
-    ) -> Result<Creation> {
+    ) -> Result<CreateOutcome> {
         self.ask().await;
         self.store.create(id, record, lasts, max_per_owner).await
     }
@@ -516,9 +516,9 @@ impl SessionStore for Counting {
         self.store.load(id).await
     }
 
-    async fn set(&self, id: &str, setting: Setting) -> Result<Option<u64>> {
+    async fn set(&self, id: &str, change: SessionChange) -> Result<Option<u64>> {
         self.ask().await;
-        self.store.set(id, setting).await
+        self.store.set(id, change).await
     }
 
     async fn touch(&self, id: &str, lasts: Duration) -> Result<Option<u64>> {
