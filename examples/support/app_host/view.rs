@@ -81,14 +81,14 @@ impl View {
         self.carry_out(ended.unwrap_or_default());
     }
 
-    /// Takes a message of the view.
-    pub(super) fn take(self: &Arc<Self>, message: &str) {
+    /// Receives a message of the view.
+    pub(super) fn receive(self: &Arc<Self>, message: &str) {
         let now = Instant::now().into_std();
-        let actions = self.state().bridge.take(message, now);
+        let actions = self.state().bridge.receive(message, now);
         self.carry_out(actions);
     }
 
-    /// Takes the decision of the user about a request.
+    /// Receives the decision of the user about a request.
     pub(super) fn decide(self: &Arc<Self>, number: u64, is_accepted: bool) {
         let Some(request) = self.state().asked.remove(&number) else {
             return;

@@ -181,7 +181,7 @@ async fn events(State(shared): Host, Path(key): Path<String>) -> Response {
 }
 
 async fn message(State(shared): Host, Path(key): Path<String>, text: String) -> StatusCode {
-    with_view(&shared, &key, |view| view.take(&text))
+    with_view(&shared, &key, |view| view.receive(&text))
 }
 
 #[derive(Deserialize)]

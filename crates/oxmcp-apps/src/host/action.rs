@@ -32,8 +32,8 @@ pub struct CallKey(pub(crate) i64);
 pub enum Action {
     /// Post this JSON to the view.
     Send(String),
-    /// Forward this request to the server of the app, and give the [answer](ServerRequest::forward) to the bridge.
-    Forward(ServerRequest),
+    /// Forward this request to the server of the app, and give the [answer](ForwardedRequest::forward) to the bridge.
+    Forward(ForwardedRequest),
     /// Accept or deny this request, and give the [answer](HostRequest::accept) to the bridge.
     Decide(HostRequest),
     /// Stop working on a request: the view has cancelled it. No answer is needed.
@@ -46,20 +46,20 @@ pub enum Action {
     Report(String),
 }
 
-/// A request of a view for the server of its app. The tool is one that the view may call.
+/// A request of a view that goes to the server of its app. A tool is one that the view may call.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ServerRequest {
+pub struct ForwardedRequest {
     /// The key of the request.
     pub key: RequestKey,
     /// The request.
-    pub kind: ServerRequestKind,
+    pub kind: ForwardedRequestKind,
 }
 
-/// The kinds of requests for the server.
+/// The kinds of requests that go to the server.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum ServerRequestKind {
+pub enum ForwardedRequestKind {
     /// A tool call.
     CallTool(CallToolParams),
     /// The contents of a resource.
@@ -70,7 +70,7 @@ pub enum ServerRequestKind {
     ListResourceTemplates(Option<Cursor>),
 }
 
-impl ServerRequest {
+impl ForwardedRequest {
     /// Makes the request on the session with the server of the app, and returns the answer for
     /// [`AppBridge::answer`](super::AppBridge::answer).
     ///
@@ -83,14 +83,14 @@ impl ServerRequest {
             params
         };
         let result = match self.kind {
-            ServerRequestKind::CallTool(params) => {
+            ForwardedRequestKind::CallTool(params) => {
                 encode(session.request::<method::CallTool>(params).await)
             }
-            ServerRequestKind::ReadResource(uri) => encode(session.read_resource(uri).await),
-            ServerRequestKind::ListResources(cursor) => {
+            ForwardedRequestKind::ReadResource(uri) => encode(session.read_resource(uri).await),
+            ForwardedRequestKind::ListResources(cursor) => {
                 encode(session.list_resources(page(cursor)).await)
             }
-            ServerRequestKind::ListResourceTemplates(cursor) => {
+            ForwardedRequestKind::ListResourceTemplates(cursor) => {
                 encode(session.list_resource_templates(page(cursor)).await)
             }
         };

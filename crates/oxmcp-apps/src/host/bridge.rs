@@ -80,7 +80,7 @@ struct ShownCall {
 /// The host's side of the conversation with one view, as a state machine without I/O.
 ///
 /// The view runs in a frame or a web view that the program provides, with a pipe for JSON messages in both directions. The
-/// program gives each message of the view to [`take`](Self::take), and carries out the returned [actions](Action): it posts
+/// program gives each message of the view to [`receive`](Self::receive), and carries out the returned [actions](Action): it posts
 /// messages to the view, forwards requests to the server of the app, and decides about requests to itself.
 ///
 /// ```
@@ -111,7 +111,7 @@ struct ShownCall {
 /// capabilities.server_tools = true;
 /// let mut bridge = AppBridge::new(Implementation::new("my-host", "1.0.0"), capabilities)
 ///     .tools(session.tools().all().await?);
-/// let actions = bridge.take(message, now);
+/// let actions = bridge.receive(message, now);
 /// carry_out(&mut bridge, actions, session, |message| { /* window.postMessage */ }).await;
 /// # Ok(())
 /// # }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::metadata::AppMeta;
 
-/// The kinds of content that a host takes from a view.
+/// The kinds of content that a host accepts from a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Modalities {
@@ -44,7 +44,7 @@ impl Modalities {
     };
 
     /// Whether a block of content is of one of the kinds.
-    pub(crate) fn take(self, block: &ContentBlock) -> bool {
+    pub(crate) fn allows(self, block: &ContentBlock) -> bool {
         match block {
             ContentBlock::Text(_) => self.text,
             ContentBlock::Image(_) => self.image,
@@ -94,7 +94,7 @@ pub struct HostCapabilities {
     pub server_tools: bool,
     /// Forwards reads and lists of resources to the server, and notifies the view of changes of the resources.
     pub server_resources: bool,
-    /// Takes log messages.
+    /// Accepts log messages.
     pub logging: bool,
     /// Puts content in the model's context.
     pub update_model_context: Option<Modalities>,

@@ -17,8 +17,8 @@ use serde_json::{
 
 use crate::host::{
     action::{
-        Action, AppInfo, DENIED, HostRequest, HostRequestKind, ModelContext, Notice, ServerRequest,
-        ServerRequestKind,
+        Action, AppInfo, DENIED, ForwardedRequest, ForwardedRequestKind, HostRequest,
+        HostRequestKind, ModelContext, Notice,
     },
     agent::is_for_app,
     bridge::{AppBridge, Effect, Phase},
@@ -30,16 +30,16 @@ use crate::host::{
 /// The outcome of checking a request of a view.
 enum Handled {
     Answered(Value),
-    Forward(ServerRequestKind),
+    Forward(ForwardedRequestKind),
     Decide(HostRequestKind, Effect),
 }
 
 type Refused = ErrorObject;
 
 impl AppBridge {
-    /// Takes a message that the view has posted, as JSON, and returns the actions for the host. A message that is not allowed has
+    /// Receives a message that the view has posted, as JSON, and returns the actions for the host. A message that is not allowed has
     /// no effect; a request among them gets an error.
-    pub fn take(&mut self, message: &str, now: Instant) -> Vec<Action> {
+    pub fn receive(&mut self, message: &str, now: Instant) -> Vec<Action> {
         if self.phase == Phase::Closed {
             return Vec::new();
         }
@@ -56,18 +56,18 @@ impl AppBridge {
         match Message::read(message) {
             Err(problem) => self.report(&problem),
             Ok(Message::Request(id, method, params)) => {
-                self.take_request(id, &method, params, is_permitted);
+                self.receive_request(id, &method, params, is_permitted);
             }
-            Ok(Message::Response(id, result)) => self.take_response(&id, result),
+            Ok(Message::Response(id, result)) => self.receive_response(&id, result),
             Ok(Message::Notification(method, _)) if !is_permitted => {
                 self.report(&format!("too many messages: `{method}` was dropped"));
             }
-            Ok(Message::Notification(method, params)) => self.take_notification(&method, params),
+            Ok(Message::Notification(method, params)) => self.receive_notification(&method, params),
         }
         self.take_actions()
     }
 
-    fn take_request(
+    fn receive_request(
         &mut self,
         id: RequestId,
         method: &str,
@@ -98,7 +98,7 @@ impl AppBridge {
             Ok(Handled::Forward(kind)) => {
                 let key = self.keep(id, Effect::None);
                 self.actions
-                    .push(Action::Forward(ServerRequest { key, kind }));
+                    .push(Action::Forward(ForwardedRequest { key, kind }));
             }
             Ok(Handled::Decide(kind, effect)) => {
                 let key = self.keep(id, effect);
@@ -209,7 +209,7 @@ impl AppBridge {
         // Other members, such as metadata, are the host's.
         let mut call = CallToolParams::new(name);
         call.arguments = arguments;
-        Ok(Handled::Forward(ServerRequestKind::CallTool(call)))
+        Ok(Handled::Forward(ForwardedRequestKind::CallTool(call)))
     }
 
     /// The tools that the view may call, in one page.
@@ -248,11 +248,11 @@ impl AppBridge {
             )));
         }
         let update: Update = params.read("ui/update-model-context")?;
-        let taken = self.capabilities.update_model_context;
-        let taken = taken.unwrap_or(Modalities::TEXT);
-        check_content(&update.content, taken)?;
-        if update.structured_content.is_some() && !taken.structured_content {
-            return Err(denied("the host does not take structured content"));
+        let accepted = self.capabilities.update_model_context;
+        let accepted = accepted.unwrap_or(Modalities::TEXT);
+        check_content(&update.content, accepted)?;
+        if update.structured_content.is_some() && !accepted.structured_content {
+            return Err(denied("the host does not accept structured content"));
         }
         let context = ModelContext {
             content: update.content,
@@ -278,7 +278,7 @@ impl AppBridge {
         Ok(Handled::Decide(kind, Effect::DisplayMode))
     }
 
-    fn take_response(&mut self, id: &RequestId, result: Result<&RawValue, ErrorObject>) {
+    fn receive_response(&mut self, id: &RequestId, result: Result<&RawValue, ErrorObject>) {
         let number = match id {
             RequestId::Number(number) => Some(*number),
             _ => None,
@@ -292,7 +292,7 @@ impl AppBridge {
         }
     }
 
-    fn take_notification(&mut self, method: &str, params: Params<'_>) {
+    fn receive_notification(&mut self, method: &str, params: Params<'_>) {
         let taken = match (method, self.phase) {
             ("ui/notifications/sandbox-proxy-ready", _) => self.load_page(),
             ("ui/notifications/initialized", Phase::Initializing) => {
@@ -317,7 +317,7 @@ impl AppBridge {
                 Ok(())
             }
             ("notifications/cancelled", _) => self.cancel(params),
-            _ => Err("the host does not take it".to_owned()),
+            _ => Err("the host does not accept it".to_owned()),
         };
         if let Err(problem) = taken {
             self.report(&format!("`{method}` was ignored: {problem}"));
@@ -415,10 +415,10 @@ fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-fn check_content(content: &[ContentBlock], taken: Modalities) -> Result<(), Refused> {
-    match content.iter().all(|block| taken.take(block)) {
+fn check_content(content: &[ContentBlock], accepted: Modalities) -> Result<(), Refused> {
+    match content.iter().all(|block| accepted.allows(block)) {
         true => Ok(()),
-        false => Err(denied("the host does not take content of this type")),
+        false => Err(denied("the host does not accept content of this type")),
     }
 }
 
@@ -477,7 +477,7 @@ fn download_file(params: Params<'_>) -> Result<Handled, Refused> {
 }
 
 /// The specification has one block of content, and its SDK sends a list.
-fn message(params: Params<'_>, taken: Modalities) -> Result<Handled, Refused> {
+fn message(params: Params<'_>, accepted: Modalities) -> Result<Handled, Refused> {
     #[derive(Deserialize)]
     struct Sent {
         role: String,
@@ -496,7 +496,7 @@ fn message(params: Params<'_>, taken: Modalities) -> Result<Handled, Refused> {
     if content.is_empty() {
         return Err(denied("invalid message; it has no content"));
     }
-    check_content(&content, taken)?;
+    check_content(&content, accepted)?;
     Ok(Handled::Decide(
         HostRequestKind::Message(content),
         Effect::None,
@@ -513,9 +513,11 @@ fn resources(method: &str, params: Params<'_>) -> Result<Handled, Refused> {
         cursor: Option<Cursor>,
     }
     let kind = match method {
-        "resources/read" => ServerRequestKind::ReadResource(params.read::<Read>(method)?.uri),
-        "resources/list" => ServerRequestKind::ListResources(params.read::<List>(method)?.cursor),
-        _ => ServerRequestKind::ListResourceTemplates(params.read::<List>(method)?.cursor),
+        "resources/read" => ForwardedRequestKind::ReadResource(params.read::<Read>(method)?.uri),
+        "resources/list" => {
+            ForwardedRequestKind::ListResources(params.read::<List>(method)?.cursor)
+        }
+        _ => ForwardedRequestKind::ListResourceTemplates(params.read::<List>(method)?.cursor),
     };
     Ok(Handled::Forward(kind))
 }

@@ -19,8 +19,8 @@ mod sandbox;
 mod tests;
 
 pub use action::{
-    Action, Answer, AppInfo, CallKey, HostRequest, HostRequestKind, ModelContext, Notice,
-    RequestKey, ServerRequest, ServerRequestKind, file_name,
+    Action, Answer, AppInfo, CallKey, ForwardedRequest, ForwardedRequestKind, HostRequest,
+    HostRequestKind, ModelContext, Notice, RequestKey, file_name,
 };
 pub use agent::{extension, is_for_app, is_for_model};
 pub use bridge::AppBridge;

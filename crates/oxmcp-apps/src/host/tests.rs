@@ -74,18 +74,18 @@ impl Rig {
         self.notify("ui/notifications/initialized", json!({}));
     }
 
-    fn take(&mut self, message: &Value) -> Vec<String> {
-        show(self.bridge.take(&message.to_string(), self.now))
+    fn receive(&mut self, message: &Value) -> Vec<String> {
+        show(self.bridge.receive(&message.to_string(), self.now))
     }
 
     fn request(&mut self, method: &str, params: Value) -> Vec<String> {
         self.next_id += 1;
         let id = self.next_id;
-        self.take(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+        self.receive(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     }
 
     fn notify(&mut self, method: &str, params: Value) -> Vec<String> {
-        self.take(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+        self.receive(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
     }
 
     /// Accepts the request that the actions contain.
@@ -96,7 +96,7 @@ impl Rig {
         answer: fn(HostRequest) -> Answer,
     ) -> Vec<String> {
         let message = json!({"jsonrpc": "2.0", "id": "d", "method": method, "params": params});
-        let actions = self.bridge.take(&message.to_string(), self.now);
+        let actions = self.bridge.receive(&message.to_string(), self.now);
         let [Action::Decide(request)] = <[Action; 1]>::try_from(actions).unwrap() else {
             panic!("not one request");
         };
@@ -118,7 +118,7 @@ fn show(actions: Vec<Action>) -> Vec<String> {
             }
         }
         Action::Forward(request) => match request.kind {
-            ServerRequestKind::CallTool(call) => {
+            ForwardedRequestKind::CallTool(call) => {
                 assert!(call.meta.is_empty() && call.task.is_none());
                 let arguments = call
                     .arguments
@@ -211,7 +211,7 @@ fn input_precedes_the_result_exactly_once() {
     assert!(rig.bridge.tool_cancelled("late").is_err());
     rig.request("ui/initialize", json!({}));
     let message = json!({"jsonrpc": "2.0", "method": "ui/notifications/initialized"});
-    let sent = rig.bridge.take(&message.to_string(), rig.now);
+    let sent = rig.bridge.receive(&message.to_string(), rig.now);
     // Numbers keep their text.
     assert!(matches!(&sent[1], Action::Send(text) if text.contains(big)));
     let lines = show(sent);
@@ -456,15 +456,15 @@ fn answers_reach_the_view_by_its_ids() {
 
     // A view sends the ID of a request in flight again, to get two answers.
     let message = json!({"jsonrpc": "2.0", "id": 7, "method": "ui/open-link", "params": params});
-    let actions = rig.bridge.take(&message.to_string(), rig.now);
-    assert_eq!(rig.take(&message), ["report"]);
+    let actions = rig.bridge.receive(&message.to_string(), rig.now);
+    assert_eq!(rig.receive(&message), ["report"]);
     let [Action::Decide(request)] = <[Action; 1]>::try_from(actions).unwrap() else {
         panic!("not one request");
     };
     let key = request.key;
     assert_eq!(show(rig.bridge.answer(request.accept())), ["answer 7 {}"]);
     // The ID is free again, and cancelling it ends the request without an answer.
-    let actions = rig.bridge.take(&message.to_string(), rig.now);
+    let actions = rig.bridge.receive(&message.to_string(), rig.now);
     let [Action::Decide(request)] = <[Action; 1]>::try_from(actions).unwrap() else {
         panic!("not one request");
     };
@@ -601,7 +601,7 @@ fn teardown_waits_for_the_view_with_a_limit() {
     let mut rig = Rig::ready();
     rig.bridge.teardown("done", rig.now);
     assert_eq!(
-        rig.take(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
+        rig.receive(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
         ["unmount"]
     );
 
@@ -622,7 +622,7 @@ fn tools_of_the_view_are_called_in_time() {
     let many: Vec<_> = (0..60)
         .map(|it| json!({"name": format!("t{it}"), "inputSchema": {}}))
         .collect();
-    let actions = rig.bridge.take(
+    let actions = rig.bridge.receive(
         &json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": many}}).to_string(),
         rig.now,
     );
@@ -640,18 +640,18 @@ fn tools_of_the_view_are_called_in_time() {
         json!({"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "x"}]}});
     // A view answers with an ID that the host has not used, or twice.
     let wrong = json!({"jsonrpc": "2.0", "id": "2", "result": {}});
-    assert_eq!(rig.take(&wrong), ["report"]);
-    let actions = rig.bridge.take(&answer.to_string(), rig.now);
+    assert_eq!(rig.receive(&wrong), ["report"]);
+    let actions = rig.bridge.receive(&answer.to_string(), rig.now);
     let result = "a result";
     assert!(
         matches!(&actions[0], Action::Notice(Notice::AppToolResult(_, Ok(_)))),
         "{result}"
     );
-    assert_eq!(rig.take(&answer), ["report"]);
+    assert_eq!(rig.receive(&answer), ["report"]);
 
     rig.bridge.call_app_tool(&call, rig.now).unwrap();
     let bad = json!({"jsonrpc": "2.0", "id": 3, "result": 7});
-    let actions = rig.bridge.take(&bad.to_string(), rig.now);
+    let actions = rig.bridge.receive(&bad.to_string(), rig.now);
     assert!(matches!(
         &actions[0],
         Action::Notice(Notice::AppToolResult(_, Err(_)))
@@ -695,10 +695,14 @@ fn malformed_messages_are_only_reported() {
         "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}",
         &long_id,
     ] {
-        assert_eq!(show(rig.bridge.take(bad, rig.now)), ["report"], "{bad:.80}");
+        assert_eq!(
+            show(rig.bridge.receive(bad, rig.now)),
+            ["report"],
+            "{bad:.80}"
+        );
     }
     // One that can be told from others gets an error.
-    let refused = show(rig.bridge.take(&deep, rig.now));
+    let refused = show(rig.bridge.receive(&deep, rig.now));
     assert_eq!(refused, ["report", "refuse 1 -32602"]);
 }
 
@@ -709,7 +713,7 @@ fn oversized_message_is_dropped_unread() {
     let limits = rig.bridge.limits;
     let padding = " ".repeat(limits.max_message_bytes);
     let message = format!("{{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}}{padding}");
-    assert_eq!(show(rig.bridge.take(&message, rig.now)), ["report"]);
+    assert_eq!(show(rig.bridge.receive(&message, rig.now)), ["report"]);
 }
 
 // A view sends more messages than the host can work on.
@@ -759,7 +763,7 @@ fn reports_are_bounded() {
     let mut reports = Vec::new();
     for _ in 0..500 {
         rig.now += Duration::from_secs(1);
-        reports.extend(rig.bridge.take(&"x".repeat(100), rig.now));
+        reports.extend(rig.bridge.receive(&"x".repeat(100), rig.now));
     }
     assert_eq!(reports.len(), rig.bridge.limits.max_reports);
     assert!(matches!(reports.last(), Some(Action::Report(text)) if text.contains("not reported")));

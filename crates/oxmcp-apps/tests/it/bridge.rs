@@ -30,14 +30,14 @@ impl Host {
         };
         host.request(0, "ui/initialize", json!({})).await;
         let initialized = json!({"jsonrpc": "2.0", "method": "ui/notifications/initialized"});
-        host.bridge.take(&initialized.to_string(), host.now);
+        host.bridge.receive(&initialized.to_string(), host.now);
         host
     }
 
     /// The answer to a request of the view.
     async fn request(&mut self, id: i64, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let mut actions = self.bridge.take(&request.to_string(), self.now);
+        let mut actions = self.bridge.receive(&request.to_string(), self.now);
         while let Some(action) = actions.pop() {
             match action {
                 Action::Send(answer) => {
