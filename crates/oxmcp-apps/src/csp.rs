@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// The most origins of one list that a host reads: far more than an app needs, and few enough for an HTTP header.
+/// The most origins of one list that a host reads: far more than an app needs.
 const MAX_ORIGINS: usize = 64;
+/// The most bytes of the origins in a policy. Servers and proxies accept HTTP headers of 8 KiB, and a response has others.
+const MAX_POLICY: usize = 6 * 1024;
 /// The most characters of an origin: a host name has at most 253.
 const MAX_ORIGIN: usize = 300;
 
@@ -54,14 +56,16 @@ impl Csp {
         Value::Object(members.collect())
     }
 
-    /// Reads the value of `_meta.ui.csp`. Entries that are not origins are left out: they could add directives to the policy.
+    /// Reads the value of `_meta.ui.csp`. Entries that are not origins are left out, because they could add directives to the
+    /// policy, and so are origins that do not fit in it.
     pub(crate) fn read(value: &Value) -> Self {
-        let [connect, resources, frames, base_uris] = LISTS.map(|name| {
+        let lists = LISTS.map(|name| {
             let entries = value.get(name).and_then(Value::as_array);
-            let texts = entries.into_iter().flatten().filter_map(Value::as_str);
-            let origins = texts.filter(|text| check_origin(text, name).is_ok());
-            origins.take(MAX_ORIGINS).map(str::to_owned).collect()
+            let texts = entries.into_iter().flatten();
+            texts.filter_map(Value::as_str).collect::<Vec<_>>()
         });
+        let [connect, resources, frames, base_uris] =
+            enforced(lists).map(|list| list.into_iter().map(str::to_owned).collect());
         Self {
             connect,
             resources,
@@ -70,17 +74,17 @@ impl Csp {
         }
     }
 
+    /// The number of origins in all lists.
+    pub(crate) fn count(&self) -> usize {
+        self.lists().map(<[String]>::len).iter().sum()
+    }
+
     /// Returns the policy for the `Content-Security-Policy` header of the page. It allows inline scripts and styles, the
-    /// declared origins, and nothing else. Entries that are not origins are left out.
+    /// declared origins, and nothing else. Entries that are not origins are left out, and so are origins beyond 6 KiB.
     #[must_use]
     pub fn policy(&self) -> String {
-        let mut lists = LISTS.into_iter().zip(self.lists());
-        let [connect, resources, frames, base_uris] = std::array::from_fn(|_| {
-            let (name, list) = lists.next().unwrap_or_default();
-            let origins = list.iter().filter(|it| check_origin(it, name).is_ok());
-            let origins: Vec<_> = origins.map(String::as_str).collect();
-            origins.join(" ")
-        });
+        let lists = self.lists().map(|list| list.iter().map(String::as_str));
+        let [connect, resources, frames, base_uris] = enforced(lists).map(|list| list.join(" "));
         let or = |list: String, otherwise: &str| match list.is_empty() {
             true => otherwise.to_owned(),
             false => list,
@@ -106,6 +110,24 @@ impl Csp {
         .map(|(directive, sources)| format!("{directive} {sources}"))
         .join("; ")
     }
+}
+
+/// The entries of the [`LISTS`] that a policy contains: those that are origins, as long as they fit.
+fn enforced<'a>(lists: [impl IntoIterator<Item = &'a str>; 4]) -> [Vec<&'a str>; 4] {
+    let mut space = MAX_POLICY;
+    let mut names = LISTS.into_iter();
+    lists.map(|list| {
+        let name = names.next().unwrap_or_default();
+        // Origins of resources are in the directives for scripts, styles, images, fonts and media.
+        let copies = if name == "resourceDomains" { 5 } else { 1 };
+        let origins = list.into_iter().filter(|it| check_origin(it, name).is_ok());
+        let fits = |it: &&str| {
+            let left = space.checked_sub((it.len() + 1) * copies);
+            space = left.unwrap_or(space);
+            left.is_some()
+        };
+        origins.take(MAX_ORIGINS).filter(fits).collect()
+    })
 }
 
 /// Checks that a text is an origin for one of the [`LISTS`]: a scheme, a host that may begin with `*.`, and perhaps a port.
@@ -134,7 +156,8 @@ pub(crate) fn check_origin(text: &str, list: &str) -> Result<(), String> {
     ))
 }
 
-fn is_authority(authority: &str) -> bool {
+/// Whether a text is a host that may begin with `*.`, and perhaps a port.
+pub(crate) fn is_authority(authority: &str) -> bool {
     let port_at = authority.rfind(':').filter(|_| !authority.ends_with(']'));
     let (host, port) = port_at.map_or((authority, None), |at| {
         (
@@ -247,5 +270,22 @@ mod tests {
         let csp = Csp::read(&json!({"connectDomains": many}));
         assert_eq!(csp.connect.len(), MAX_ORIGINS);
         assert_eq!(Csp::read(&json!("*")), Csp::default());
+
+        // Each list is short enough, and all together are not.
+        let long: Vec<_> = (0..64)
+            .map(|it| format!("https://{it}.{}.example", "x".repeat(200)))
+            .collect();
+        let lists = json!({"connectDomains": long, "resourceDomains": long, "frameDomains": long, "baseUriDomains": long});
+        let read = Csp::read(&lists);
+        let mut csp = Csp::default();
+        csp.connect.clone_from(&long);
+        csp.resources.clone_from(&long);
+        csp.frames.clone_from(&long);
+        csp.base_uris = long;
+        assert!(csp.policy().len() < 8 * 1024, "{}", csp.policy().len());
+        // The view is told exactly what the policy allows.
+        assert_eq!(read.policy(), csp.policy());
+        assert!(read.connect.iter().all(|it| csp.policy().contains(it)));
+        assert!(!read.connect.is_empty() && read.count() < 40);
     }
 }

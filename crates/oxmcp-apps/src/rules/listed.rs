@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::finding::{Finding, Rule};
 use crate::{
     MIME_TYPE,
-    csp::{LISTS, check_origin},
+    csp::{Csp, LISTS, check_origin},
     html::is_html5,
     metadata::{FLAT_URI, Permission, UI},
 };
@@ -238,6 +238,7 @@ fn check_metadata(uri: &str, meta: &Meta, findings: &mut Vec<Finding>) {
 }
 
 fn check_csp(csp: &JsonObject, mut add: impl FnMut(Rule, String)) {
+    let mut origins = 0;
     for (name, value) in csp {
         if !LISTS.contains(&&**name) {
             let known = LISTS.join("`, `");
@@ -255,12 +256,22 @@ fn check_csp(csp: &JsonObject, mut add: impl FnMut(Rule, String)) {
         for entry in entries {
             let checked = entry.as_str().map(|it| check_origin(it, name));
             let problem = match checked {
-                Some(Ok(())) => continue,
+                Some(Ok(())) => {
+                    origins += 1;
+                    continue;
+                }
                 Some(Err(problem)) => problem,
                 None => format!("{entry} is not a string"),
             };
             add(Rule::Origin, format!("`csp.{name}`: {problem}"));
         }
+    }
+    let enforced = Csp::read(&Value::Object(csp.clone())).count();
+    if enforced < origins {
+        let problem = format!(
+            "`csp` has {origins} origins, of which only {enforced} fit in a policy; declare fewer, for example with \"*.\""
+        );
+        add(Rule::AppMetadata, problem);
     }
 }
 
@@ -369,6 +380,20 @@ mod tests {
             let mut found = ids(check_resource(&resource));
             found.sort_unstable();
             assert_eq!(found, expected, "{uri}: {value}");
+        }
+    }
+
+    #[test]
+    fn origins_beyond_the_policy_are_found() {
+        let mut resource = Resource::new("ui://a", "a");
+        resource.mime_type = Some(MIME_TYPE.to_owned());
+        let origins = |count: u8| -> Vec<_> {
+            let origins = (0..count).map(|it| format!("https://{it}.example"));
+            origins.collect()
+        };
+        for (count, expected) in [(64, vec![]), (65, vec!["APP-008"])] {
+            resource.meta = meta(&json!({"ui": {"csp": {"connectDomains": origins(count)}}}));
+            assert_eq!(ids(check_resource(&resource)), expected);
         }
     }
 
