@@ -49,10 +49,12 @@ pub struct AppPage {
 
 impl AppPage {
     /// Opens the app that shows the results of a tool; `None` if the tool has no app. Reads the app, and its entry in the
-    /// listing if the contents have no metadata.
+    /// listing if the contents have no metadata. If the server answers that it cannot list, the app has the default metadata,
+    /// with which it can load nothing.
     ///
     /// # Errors
-    /// If the URI does not begin with `ui://`, or the app cannot be read, is not HTML, is not UTF-8, or has more than 16 MiB.
+    /// If the URI does not begin with `ui://`, or the app cannot be read, is not HTML, is not UTF-8, or has more than 16 MiB; if
+    /// the connection is lost or the server does not answer in time.
     ///
     /// # Cancel safety
     /// Cancel safe.
@@ -157,13 +159,21 @@ fn is_app(mime_type: &str) -> bool {
     written.collect::<String>().eq_ignore_ascii_case(MIME_TYPE)
 }
 
-/// The metadata of an app's entry in the listing. Servers may leave apps out of it.
+/// Whether a call failed without an answer of the server, so that another attempt may succeed.
+fn is_lost(error: &Error) -> bool {
+    error.is_closed() || error.is_network() || error.is_timeout() || error.is_cancelled()
+}
+
+/// The metadata of an app's entry in the listing. Servers may leave apps out of it, or have none.
 async fn listed_meta(session: &ClientSession, uri: &str) -> Result<Option<AppMeta>> {
     let mut resources = session.resources();
     while let Some(resource) = resources.next().await {
-        let resource = resource?;
-        if resource.uri == uri {
-            return Ok(AppMeta::of(&resource.meta));
+        match resource {
+            Ok(resource) if resource.uri == uri => return Ok(AppMeta::of(&resource.meta)),
+            Ok(_) => {}
+            Err(error) if is_lost(&error) => return Err(error),
+            // The document is there, and without an entry it gets the strictest policy.
+            Err(_) => break,
         }
     }
     Ok(None)

@@ -1,11 +1,18 @@
 //! Opening apps from a session, whether they have their metadata in the listing, in the contents, or in both.
 
-use oxmcp::{RequestContext, Resource, Revision, Server, protocol::ResourceContents};
+use std::{future::pending, sync::Arc};
+
+use oxmcp::{
+    Error, RequestContext, Resource, Revision, Server,
+    middleware::{Next, Request, from_fn},
+    protocol::ResourceContents,
+};
 use oxmcp_apps::{
-    MIME_TYPE, Permission,
+    AppMeta, MIME_TYPE, Permission,
     host::{AppPage, is_for_app, is_for_model},
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::{HTML, URI, clock, revisions, session};
 
@@ -75,6 +82,50 @@ async fn metadata_of_the_contents_wins() {
             assert_eq!(page.meta.csp.connect, origins, "{entry:?} {contents:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn app_opens_if_listing_is_refused() {
+    let refuse = |request: Request, next: Next| async move {
+        match request.method() {
+            "resources/list" => Err(Error::method_not_found("resources/list")),
+            _ => next.run(request).await,
+        }
+    };
+    for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+        let entry = json!({"csp": {"connectDomains": ["https://a.example"]}});
+        let server = server(Some(entry), None).layer(from_fn(refuse));
+        let session = session(&server, revision).await;
+        let page = AppPage::read(&session, URI).await.unwrap();
+        assert_eq!(page.html, HTML);
+        // Without metadata it can load nothing.
+        assert_eq!(page.meta, AppMeta::default());
+    }
+}
+
+// Closing a session waits for calls in flight, in virtual time.
+#[tokio::test(start_paused = true)]
+async fn app_does_not_open_if_the_session_is_lost_meanwhile() {
+    let listing = Arc::new(Notify::new());
+    let begun = Arc::clone(&listing);
+    let hang = move |request: Request, next: Next| {
+        let begun = Arc::clone(&begun);
+        async move {
+            if request.method() == "resources/list" {
+                begun.notify_one();
+                pending::<()>().await;
+            }
+            next.run(request).await
+        }
+    };
+    let server = server(None, None).layer(from_fn(hang));
+    let session = session(&server, Revision::LATEST).await;
+    let (page, closed) = tokio::join!(AppPage::read(&session, URI), async {
+        listing.notified().await;
+        session.close().await
+    });
+    closed.unwrap();
+    assert!(page.unwrap_err().is_closed());
 }
 
 #[tokio::test]
