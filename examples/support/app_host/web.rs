@@ -122,7 +122,10 @@ async fn proxy(State(shared): Host, Path(key): Path<String>) -> Response {
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
-    (headers, sandbox_proxy(&shared.page)).into_response()
+    match sandbox_proxy(&shared.page) {
+        Ok(page) => (headers, page).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
 }
 
 /// The tools that have an app and that the model could call.
