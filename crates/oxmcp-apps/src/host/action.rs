@@ -1,5 +1,7 @@
 //! The actions that a bridge asks of its host, and the host's answers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use oxmcp::{
     ClientSession, ErrorCode, ErrorObject,
     protocol::{
@@ -18,13 +20,31 @@ use crate::host::context::DisplayMode;
 /// The code of errors for requests that the host denies.
 pub(crate) const DENIED: i64 = -32000;
 
-/// A request of a view that waits for an answer.
+/// A request of a view that waits for an answer. The keys of a process differ, also those of several bridges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestKey(pub(crate) u64);
+pub struct RequestKey(u64);
 
-/// A request of the host that waits for an answer of the view.
+/// A request of the host that waits for an answer of the view. The keys of a process differ, also those of several bridges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallKey(pub(crate) i64);
+pub struct CallKey(u64);
+
+impl RequestKey {
+    pub(crate) fn new() -> Self {
+        Self(next_key())
+    }
+}
+
+impl CallKey {
+    pub(crate) fn new() -> Self {
+        Self(next_key())
+    }
+}
+
+/// A number that no other key has: the answer for one bridge must not be an answer for another. Later keys are larger.
+fn next_key() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// An action that a bridge asks of its host.
 #[derive(Debug)]

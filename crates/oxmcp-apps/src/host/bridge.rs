@@ -17,7 +17,7 @@ use serde_json::{
 };
 
 use crate::host::{
-    action::{Action, Answer, AppInfo, CallKey, ModelContext, Notice, RequestKey},
+    action::{Action, Answer, AppInfo, CallKey, DENIED, ModelContext, Notice, RequestKey},
     capabilities::HostCapabilities,
     context::{DisplayMode, HostContext},
     limits::{BridgeLimits, MessageRate},
@@ -45,6 +45,10 @@ pub(crate) struct ViewRequest {
     pub(crate) id: RequestId,
     /// The effect of accepting it.
     pub(crate) effect: Effect,
+    /// The size of its message.
+    pub(crate) bytes: usize,
+    /// The time at which it stops counting as in flight, if the view has cancelled it.
+    pub(crate) cancelled_until: Option<Instant>,
 }
 
 /// The effect on the bridge of accepting a request.
@@ -56,7 +60,8 @@ pub(crate) enum Effect {
 
 /// A request of the host in flight.
 pub(crate) struct HostCall {
-    pub(crate) kind: HostCallKind,
+    key: CallKey,
+    kind: HostCallKind,
     deadline: Instant,
 }
 
@@ -138,11 +143,11 @@ pub struct AppBridge {
     pub(crate) phase: Phase,
     pub(crate) app: AppInfo,
     pub(crate) requests: BTreeMap<RequestKey, ViewRequest>,
-    next_key: u64,
     pub(crate) calls: BTreeMap<i64, HostCall>,
     next_id: i64,
     shown: ShownCall,
-    model_context: Option<ModelContext>,
+    /// The context for the model, and the request that has set it.
+    model_context: Option<(RequestKey, ModelContext)>,
     pub(crate) size: (Option<f64>, Option<f64>),
     pub(crate) rate: MessageRate,
     reports: usize,
@@ -165,7 +170,6 @@ impl AppBridge {
             phase: Phase::Loading,
             app: AppInfo::default(),
             requests: BTreeMap::new(),
-            next_key: 0,
             calls: BTreeMap::new(),
             next_id: 0,
             shown: ShownCall::default(),
@@ -212,10 +216,11 @@ impl AppBridge {
         self.phase == Phase::Ready
     }
 
-    /// Returns what the view adds to the context of the model: what the host has accepted last.
+    /// Returns what the view adds to the context of the model: of the updates that the host has accepted, the one that the view
+    /// has sent last, in whatever order the host has answered them.
     #[must_use]
     pub fn model_context(&self) -> Option<&ModelContext> {
-        self.model_context.as_ref()
+        self.model_context.as_ref().map(|(_, context)| context)
     }
 
     /// Gives the view arguments of the tool call that are not complete yet, as an object. Only the last ones are kept for a
@@ -282,22 +287,26 @@ impl AppBridge {
     /// Changes the context, and tells the view. `change` has only the members that change.
     ///
     /// # Errors
-    /// If the view does not support the display mode.
+    /// If the view has not declared the display mode. Before it is initialized, every mode is accepted.
     pub fn change_context(&mut self, change: HostContext) -> Result<Vec<Action>> {
-        if change.display_mode.is_some_and(|it| !self.can_show(it)) {
-            return Err(misuse("the view does not support this display mode"));
+        let is_loading = self.phase == Phase::Loading;
+        let is_undeclared = |mode| !is_loading && !self.can_show(mode);
+        if change.display_mode.is_some_and(is_undeclared) {
+            return Err(misuse(UNDECLARED_MODE));
         }
-        if self.phase != Phase::Loading {
+        if !is_loading {
             self.changed_context.merge(change.clone());
         }
         self.context.merge(change);
         Ok(self.flush())
     }
 
-    /// Whether the view can be shown in a mode, as far as it has said.
+    /// Whether the view has declared a mode. One that declares nothing is shown in the conversation only.
     pub(crate) fn can_show(&self, mode: DisplayMode) -> bool {
-        let modes = self.app.display_modes.as_ref();
-        modes.is_none_or(|modes| modes.contains(&mode))
+        match &self.app.display_modes {
+            Some(modes) => modes.contains(&mode),
+            None => mode == DisplayMode::Inline,
+        }
     }
 
     /// Replaces the tools of the server after they have changed, and notifies the view.
@@ -325,30 +334,50 @@ impl AppBridge {
 
     /// Answers a request of the view. Nothing happens if the view has cancelled it.
     pub fn answer(&mut self, answer: Answer) -> Vec<Action> {
-        let Answer { key, result } = answer;
-        let Some(request) = self.requests.remove(&key) else {
+        let Answer { key, mut result } = answer;
+        let request = self.requests.remove(&key);
+        let Some(request) = request.filter(|it| it.cancelled_until.is_none()) else {
             return Vec::new();
         };
-        if let Ok(accepted) = &result {
-            match request.effect {
-                Effect::None => {}
-                Effect::ModelContext(context) => self.model_context = Some(context),
-                Effect::DisplayMode => self.take_shown_mode(accepted),
+        match (request.effect, &result) {
+            (Effect::ModelContext(context), Ok(_)) => self.set_model_context(key, context),
+            (Effect::DisplayMode, Ok(accepted)) => {
+                if let Err(problem) = self.set_shown_mode(accepted) {
+                    result = Err(ErrorObject::new(DENIED.into(), problem));
+                }
             }
+            _ => {}
         }
         self.respond(&request.id, &result);
         self.take_actions()
     }
 
-    /// Remembers the mode in which the host shows the view now.
-    fn take_shown_mode(&mut self, result: &RawValue) {
+    /// Keeps the context of an update, unless the context of a later one was accepted before.
+    fn set_model_context(&mut self, key: RequestKey, context: ModelContext) {
+        let current = self.model_context.as_ref();
+        if current.is_none_or(|(newest, _)| *newest < key) {
+            self.model_context = Some((key, context));
+        }
+    }
+
+    /// Keeps the mode in which the host shows the view now.
+    ///
+    /// # Errors
+    /// If the view has not declared it.
+    fn set_shown_mode(&mut self, result: &RawValue) -> Result<(), &'static str> {
         #[derive(serde::Deserialize)]
         struct Shown {
             mode: DisplayMode,
         }
-        if let Ok(Shown { mode }) = serde_json::from_str(result.get()) {
-            self.context.display_mode = Some(mode);
+        let Ok(Shown { mode }) = serde_json::from_str(result.get()) else {
+            return Ok(());
+        };
+        let is_shown = self.context.display_mode == Some(mode);
+        if !is_shown && !self.can_show(mode) {
+            return Err(UNDECLARED_MODE);
         }
+        self.context.display_mode = Some(mode);
+        Ok(())
     }
 
     /// Requests the tools of the view. The answer is [`Notice::AppTools`], after at most
@@ -384,8 +413,8 @@ impl AppBridge {
             return Err(misuse("the view is not ready, or has no tools"));
         }
         let timeout = self.limits.answer_timeout;
-        let id = self.request((kind, method), params, later(now, timeout));
-        Ok((CallKey(id), self.take_actions()))
+        let key = self.request((kind, method), params, later(now, timeout));
+        Ok((key, self.take_actions()))
     }
 
     /// Announces to the view that it is removed, and requests [`Action::Unmount`] when the view has answered, or after
@@ -407,11 +436,13 @@ impl AppBridge {
 
     pub(crate) fn unmount(&mut self) {
         self.phase = Phase::Closed;
-        let pending = mem::take(&mut self.requests).into_keys();
-        self.actions.extend(pending.map(Action::Cancel));
-        for (id, call) in mem::take(&mut self.calls) {
+        let pending = mem::take(&mut self.requests).into_iter();
+        let pending = pending.filter(|(_, request)| request.cancelled_until.is_none());
+        self.actions
+            .extend(pending.map(|(key, _)| Action::Cancel(key)));
+        for call in mem::take(&mut self.calls).into_values() {
             let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the view was removed");
-            self.end_host_call(id, call.kind, Err(error));
+            self.end_host_call(&call, Err(error));
         }
         self.actions.push(Action::Unmount);
     }
@@ -432,19 +463,17 @@ impl AppBridge {
             };
             let error =
                 ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the view did not answer in time");
-            self.end_host_call(id, call.kind, Err(error));
+            self.end_host_call(&call, Err(error));
         }
         self.take_actions()
     }
 
-    /// Ends a request of the host without a usable answer.
+    /// Ends a request of the host.
     pub(crate) fn end_host_call(
         &mut self,
-        id: i64,
-        kind: HostCallKind,
+        &HostCall { key, kind, .. }: &HostCall,
         result: Result<&RawValue, ErrorObject>,
     ) {
-        let key = CallKey(id);
         let notice = match kind {
             HostCallKind::ListTools => {
                 Notice::AppTools(key, result.and_then(|it| self.read_app_tools(it)))
@@ -514,19 +543,29 @@ impl AppBridge {
         (kind, method): (HostCallKind, &str),
         params: &impl Serialize,
         deadline: Instant,
-    ) -> i64 {
+    ) -> CallKey {
         self.next_id += 1;
-        let id = self.next_id;
-        self.calls.insert(id, HostCall { kind, deadline });
+        let (id, key) = (self.next_id, CallKey::new());
+        let call = HostCall {
+            key,
+            kind,
+            deadline,
+        };
+        self.calls.insert(id, call);
         self.send(Some(id), method, params);
-        id
+        key
     }
 
     /// Keeps a request of the view until it is answered.
-    pub(crate) fn keep(&mut self, id: RequestId, effect: Effect) -> RequestKey {
-        let key = RequestKey(self.next_key);
-        self.next_key += 1;
-        self.requests.insert(key, ViewRequest { id, effect });
+    pub(crate) fn keep(&mut self, id: RequestId, bytes: usize, effect: Effect) -> RequestKey {
+        let key = RequestKey::new();
+        let request = ViewRequest {
+            id,
+            effect,
+            bytes,
+            cancelled_until: None,
+        };
+        self.requests.insert(key, request);
         key
     }
 
@@ -567,6 +606,10 @@ impl fmt::Debug for AppBridge {
     }
 }
 
+/// The error for a display mode that is not the view's.
+pub(crate) const UNDECLARED_MODE: &str =
+    "cannot use the display mode: the view has not declared it in `availableDisplayModes`";
+
 /// The version of the protocol between host and view.
 const PROTOCOL_VERSION: &str = "2026-01-26";
 
@@ -576,7 +619,7 @@ fn by_name(tools: impl IntoIterator<Item = Tool>) -> BTreeMap<String, Tool> {
 }
 
 fn misuse(problem: &'static str) -> Error {
-    Error::invalid_request(problem)
+    Error::misuse(problem)
 }
 
 fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
@@ -585,7 +628,7 @@ fn raw(value: &impl Serialize) -> Result<Box<RawValue>> {
 }
 
 /// The time after a timeout, which may be as long as a host likes.
-fn later(now: Instant, timeout: Duration) -> Instant {
+pub(crate) fn later(now: Instant, timeout: Duration) -> Instant {
     const LONG: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     now + timeout.min(LONG)
 }

@@ -21,9 +21,10 @@ use crate::host::{
         HostRequestKind, ModelContext, Notice,
     },
     agent::is_for_app,
-    bridge::{AppBridge, Effect, Phase},
+    bridge::{AppBridge, Effect, Phase, UNDECLARED_MODE, ViewRequest, later},
     capabilities::Modalities,
     context::DisplayMode,
+    link::{check_link, check_web_link},
     message::{Message, Params},
 };
 
@@ -53,55 +54,74 @@ impl AppBridge {
         }
         let limits = self.limits;
         let is_permitted = self.rate.count(&limits, now);
+        self.requests
+            .retain(|_, it| it.cancelled_until.is_none_or(|until| until > now));
         match Message::read(message) {
             Err(problem) => self.report(&problem),
             Ok(Message::Request(id, method, params)) => {
-                self.receive_request(id, &method, params, is_permitted);
+                let bytes = message.len();
+                let checked = self.check_capacity(bytes, is_permitted);
+                self.receive_request((id, bytes), &method, params, checked);
             }
             Ok(Message::Response(id, result)) => self.receive_response(&id, result),
             Ok(Message::Notification(method, _)) if !is_permitted => {
                 self.report(&format!("too many messages: `{method}` was dropped"));
             }
-            Ok(Message::Notification(method, params)) => self.receive_notification(&method, params),
+            Ok(Message::Notification(method, params)) => {
+                self.receive_notification(&method, params, now);
+            }
         }
         self.take_actions()
     }
 
+    /// Checks that a request of this size may be in flight with the others.
+    fn check_capacity(&self, bytes: usize, is_permitted: bool) -> Result<(), Refused> {
+        if !is_permitted {
+            return Err(denied("too many messages; send fewer"));
+        }
+        let in_flight = self.requests.len();
+        if in_flight >= self.limits.max_requests {
+            let text =
+                format!("too many requests: {in_flight} are in flight; wait for their answers");
+            return Err(denied(&text));
+        }
+        let limit = self.limits.max_request_bytes;
+        let all = self.requests.values().map(|it| it.bytes);
+        if all.fold(bytes, usize::saturating_add) > limit {
+            let text = format!(
+                "requests too large: those in flight may have {limit} bytes together; wait for their answers"
+            );
+            return Err(denied(&text));
+        }
+        Ok(())
+    }
+
     fn receive_request(
         &mut self,
-        id: RequestId,
+        (id, bytes): (RequestId, usize),
         method: &str,
         params: Params<'_>,
-        is_permitted: bool,
+        capacity: Result<(), Refused>,
     ) {
-        if self.requests.values().any(|it| it.id == id) {
+        let mut waiting = self.requests.values();
+        if waiting.any(|it| it.id == id && it.cancelled_until.is_none()) {
             // An error would end the request that has the ID.
             return self.report(&format!(
                 "`{method}` has the ID {id} of a request in flight"
             ));
         }
-        let in_flight = self.requests.len();
-        let handled = if !is_permitted {
-            Err(denied("too many messages; send fewer"))
-        } else if in_flight >= self.limits.max_requests {
-            let text =
-                format!("too many requests: {in_flight} are in flight; wait for their answers");
-            Err(denied(&text))
-        } else {
-            self.handle(method, params)
-        };
-        match handled {
+        match capacity.and_then(|()| self.handle(method, params)) {
             Ok(Handled::Answered(result)) => {
                 let result = to_raw_value(&result).map_err(|error| internal(&error.to_string()));
                 self.respond(&id, &result);
             }
             Ok(Handled::Forward(kind)) => {
-                let key = self.keep(id, Effect::None);
+                let key = self.keep(id, bytes, Effect::None);
                 self.actions
                     .push(Action::Forward(ForwardedRequest { key, kind }));
             }
             Ok(Handled::Decide(kind, effect)) => {
-                let key = self.keep(id, effect);
+                let key = self.keep(id, bytes, effect);
                 self.actions.push(Action::Decide(HostRequest { key, kind }));
             }
             Err(error) => {
@@ -268,8 +288,11 @@ impl AppBridge {
             mode: DisplayMode,
         }
         let Requested { mode } = params.read("ui/request-display-mode")?;
+        if !self.can_show(mode) {
+            return Err(denied(UNDECLARED_MODE));
+        }
         let modes = self.context.available_display_modes.as_ref();
-        let is_available = modes.is_some_and(|it| it.contains(&mode)) && self.can_show(mode);
+        let is_available = modes.is_some_and(|it| it.contains(&mode));
         let current = self.context.display_mode.unwrap_or(DisplayMode::Inline);
         if !is_available || mode == current {
             return Ok(Handled::Answered(json!({"mode": current})));
@@ -283,16 +306,16 @@ impl AppBridge {
             RequestId::Number(number) => Some(*number),
             _ => None,
         };
-        let call = number.and_then(|it| Some((it, self.calls.remove(&it)?)));
+        let call = number.and_then(|it| self.calls.remove(&it));
         match call {
-            Some((number, call)) => self.end_host_call(number, call.kind, result),
+            Some(call) => self.end_host_call(&call, result),
             None => self.report(&format!(
                 "a response to {id}, which the host has not requested"
             )),
         }
     }
 
-    fn receive_notification(&mut self, method: &str, params: Params<'_>) {
+    fn receive_notification(&mut self, method: &str, params: Params<'_>, now: Instant) {
         let taken = match (method, self.phase) {
             ("ui/notifications/sandbox-proxy-ready", _) => self.load_page(),
             ("ui/notifications/initialized", Phase::Initializing) => {
@@ -316,7 +339,7 @@ impl AppBridge {
                 self.actions.push(Action::Notice(Notice::AppToolsChanged));
                 Ok(())
             }
-            ("notifications/cancelled", _) => self.cancel(params),
+            ("notifications/cancelled", _) => self.cancel(params, now),
             _ => Err("the host does not accept it".to_owned()),
         };
         if let Err(problem) = taken {
@@ -370,20 +393,23 @@ impl AppBridge {
         Ok(())
     }
 
-    fn cancel(&mut self, params: Params<'_>) -> Result<(), String> {
+    /// Cancels a request. It still counts as in flight for some time: a view could otherwise keep the server busy with more
+    /// requests than it may have, by cancelling them.
+    fn cancel(&mut self, params: Params<'_>, now: Instant) -> Result<(), String> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Cancelled {
             request_id: RequestId,
         }
         let Cancelled { request_id } = read(params)?;
-        let mut in_flight = self.requests.iter();
-        let found = in_flight.find(|(_, it)| it.id == request_id);
+        let until = later(now, self.limits.cancelled_time);
+        let mut in_flight = self.requests.iter_mut();
+        let is_meant = |it: &&mut ViewRequest| it.id == request_id && it.cancelled_until.is_none();
         // A request that was answered meanwhile needs no cancellation.
-        if let Some((key, _)) = found {
-            let key = *key;
-            self.requests.remove(&key);
-            self.actions.push(Action::Cancel(key));
+        if let Some((key, request)) = in_flight.find(|(_, it)| is_meant(it)) {
+            request.cancelled_until = Some(until);
+            request.effect = Effect::None;
+            self.actions.push(Action::Cancel(*key));
         }
         Ok(())
     }
@@ -422,31 +448,13 @@ fn check_content(content: &[ContentBlock], accepted: Modalities) -> Result<(), R
     }
 }
 
-fn is_web(url: &str) -> bool {
-    has_scheme(url, &["https://", "http://"])
-}
-
-/// Whether a URL begins with one of the schemes, and is a plain text that people can read.
-fn has_scheme(url: &str, schemes: &[&str]) -> bool {
-    const MAX_URL: usize = 8 * 1024;
-    let begins = |scheme: &&str| {
-        let start = url.get(..scheme.len());
-        start.is_some_and(|it| it.eq_ignore_ascii_case(scheme) && url.len() > scheme.len())
-    };
-    let is_plain = |it: char| !it.is_control() && !it.is_whitespace();
-    url.len() <= MAX_URL && schemes.iter().any(begins) && url.chars().all(is_plain)
-}
-
-/// Other schemes would run programs and scripts, or open files.
 fn open_link(params: Params<'_>) -> Result<Handled, Refused> {
     #[derive(Deserialize)]
     struct Link {
         url: String,
     }
     let Link { url } = params.read("ui/open-link")?;
-    if !has_scheme(&url, &["https://", "http://", "mailto:"]) {
-        return Err(denied("invalid URL; use https, http or mailto"));
-    }
+    check_link(&url).map_err(denied)?;
     Ok(Handled::Decide(
         HostRequestKind::OpenLink(url),
         Effect::None,
@@ -462,7 +470,7 @@ fn download_file(params: Params<'_>) -> Result<Handled, Refused> {
     // A link to another scheme could make the host read its own files.
     let is_file = |block: &ContentBlock| match block {
         ContentBlock::Resource(_) => true,
-        ContentBlock::ResourceLink(link) => is_web(&link.uri),
+        ContentBlock::ResourceLink(link) => check_web_link(&link.uri).is_ok(),
         _ => false,
     };
     if contents.is_empty() || !contents.iter().all(is_file) {

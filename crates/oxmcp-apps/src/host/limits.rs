@@ -11,8 +11,13 @@ pub struct BridgeLimits {
     /// The messages per second, on average; twice as many may come at once. The default is 100: a view that is resized sends
     /// one with each frame.
     pub max_messages_per_second: u32,
-    /// The requests of a view in flight. The default is 32.
+    /// The requests of a view in flight, with those that it has [cancelled](Self::cancelled_time) just now. The default is 32.
     pub max_requests: usize,
+    /// The bytes of these requests together. The default is 32 MiB.
+    pub max_request_bytes: usize,
+    /// The time for which a request that the view has cancelled still counts as in flight, unless the host answers it before:
+    /// the server may still work on it. The default is one second.
+    pub cancelled_time: Duration,
     /// The bytes of the context for the model. The default is 256 KiB.
     pub max_context_bytes: usize,
     /// The bytes of a log message, after which it is cut off. The default is 16 KiB.
@@ -33,6 +38,8 @@ impl Default for BridgeLimits {
             max_message_bytes: 10 * 1024 * 1024,
             max_messages_per_second: 100,
             max_requests: 32,
+            max_request_bytes: 32 * 1024 * 1024,
+            cancelled_time: Duration::from_secs(1),
             max_context_bytes: 256 * 1024,
             max_log_bytes: 16 * 1024,
             max_reports: 100,

@@ -12,6 +12,7 @@ mod capabilities;
 mod context;
 mod inbound;
 mod limits;
+mod link;
 mod message;
 mod page;
 mod sandbox;

@@ -128,7 +128,7 @@ fn show(actions: Vec<Action>) -> Vec<String> {
             other => format!("forward {other:?}"),
         },
         Action::Decide(request) => format!("decide {:?}", request.kind),
-        Action::Cancel(RequestKey(key)) => format!("cancel {key}"),
+        Action::Cancel(_) => "cancel".to_owned(),
         Action::Notice(notice) => format!("notice {notice:?}"),
         Action::Unmount => "unmount".to_owned(),
         Action::Report(_) => "report".to_owned(),
@@ -470,7 +470,7 @@ fn answers_reach_the_view_by_its_ids() {
     };
     assert_ne!(request.key, key);
     let cancelled = rig.notify("notifications/cancelled", json!({"requestId": 7}));
-    assert!(cancelled[0].starts_with("cancel "));
+    assert_eq!(cancelled, ["cancel"]);
     assert!(rig.bridge.answer(request.accept()).is_empty());
     assert!(
         rig.notify("notifications/cancelled", json!({"requestId": 7}))
@@ -501,6 +501,21 @@ fn model_context_is_replaced_when_accepted() {
     );
     let context = rig.bridge.model_context().unwrap();
     assert!(context.content.is_empty() && context.structured_content.is_some());
+
+    // The host accepts two updates in the other order: the one that was sent last counts.
+    let sent = ["older", "newer"].map(|text| {
+        let message =
+            json!({"jsonrpc": "2.0", "id": text, "method": method, "params": update(text)});
+        let actions = rig.bridge.receive(&message.to_string(), rig.now);
+        let [Action::Decide(request)] = <[Action; 1]>::try_from(actions).unwrap() else {
+            panic!("not one request");
+        };
+        request
+    });
+    for request in sent.into_iter().rev() {
+        rig.bridge.answer(request.accept());
+        assert_eq!(text(&rig), "newer");
+    }
     let large = update(&"x".repeat(rig.bridge.limits.max_context_bytes));
     assert_eq!(rig.request(method, large)[0], "report");
 }
@@ -527,15 +542,67 @@ fn display_mode_needs_both_sides() {
     assert_eq!(shown, ["answer \"d\" {\"mode\":\"fullscreen\"}"]);
     assert!(rig.request(method, ask("fullscreen"))[0].ends_with("{\"mode\":\"fullscreen\"}"));
     assert!(rig.request(method, ask("cinema"))[1].ends_with("-32602"));
+}
 
-    // The host does not force a mode on a view that has not declared it.
-    let mut rig = Rig::new(everything());
-    rig.initialize(json!({"availableDisplayModes": ["inline"]}));
-    let change = HostContext {
-        display_mode: Some(DisplayMode::Pip),
+#[test]
+fn undeclared_display_modes_are_refused() {
+    let context = |mode| HostContext {
+        display_mode: Some(mode),
+        available_display_modes: Some(vec![DisplayMode::Inline, DisplayMode::Fullscreen]),
         ..HostContext::default()
     };
-    assert!(rig.bridge.change_context(change).is_err());
+    let method = "ui/request-display-mode";
+    for declared in [json!({}), json!({"availableDisplayModes": ["inline"]})] {
+        let mut rig = Rig::new(everything());
+        rig.bridge = rig.bridge.context(context(DisplayMode::Inline));
+        rig.initialize(declared);
+        let refused = rig.request(method, json!({"mode": "fullscreen"}));
+        assert_eq!(refused, ["report", "refuse 2 -32000"]);
+        // The host does not force it on the view, either.
+        let change = rig.bridge.change_context(context(DisplayMode::Fullscreen));
+        assert!(change.is_err());
+        assert!(
+            rig.bridge
+                .change_context(context(DisplayMode::Inline))
+                .is_ok()
+        );
+    }
+
+    // A view that is in another mode asks for its own, and the host shows it in a third one.
+    let mut rig = Rig::new(everything());
+    let changed = rig.bridge.change_context(context(DisplayMode::Inline));
+    assert!(changed.is_ok());
+    rig.initialize(json!({"availableDisplayModes": ["inline", "fullscreen"]}));
+    let shown = rig.decide(method, json!({"mode": "fullscreen"}), |it| {
+        it.shown(DisplayMode::Pip)
+    });
+    assert_eq!(shown, ["refuse \"d\" -32000"]);
+    assert_eq!(rig.bridge.context.display_mode, Some(DisplayMode::Inline));
+}
+
+// The answer to a view of one server reaches the view of another.
+#[test]
+fn answer_for_another_bridge_has_no_effect() {
+    let mut rigs = [Rig::ready(), Rig::ready()];
+    let sent = rigs.each_mut().map(|rig| {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ui/open-link", "params": {"url": "https://a.example"}});
+        let actions = rig.bridge.receive(&message.to_string(), rig.now);
+        let [Action::Decide(request)] = <[Action; 1]>::try_from(actions).unwrap() else {
+            panic!("not one request");
+        };
+        request
+    });
+    let [one, other] = sent;
+    assert_ne!(one.key, other.key);
+    assert!(rigs[1].bridge.answer(one.accept()).is_empty());
+    assert_eq!(show(rigs[1].bridge.answer(other.accept())), ["answer 1 {}"]);
+
+    let keys = [0, 1].map(|_| {
+        let mut rig = Rig::new(everything());
+        rig.initialize(json!({"tools": {}}));
+        rig.bridge.list_app_tools(rig.now).unwrap().0
+    });
+    assert_ne!(keys[0], keys[1]);
 }
 
 #[test]
@@ -593,7 +660,7 @@ fn teardown_waits_for_the_view_with_a_limit() {
             .expire(deadline - Duration::from_millis(1))
             .is_empty()
     );
-    assert_eq!(show(rig.bridge.expire(deadline)), ["cancel 0", "unmount"]);
+    assert_eq!(show(rig.bridge.expire(deadline)), ["cancel", "unmount"]);
     assert_eq!(rig.bridge.deadline(), None);
     assert!(rig.request("ping", json!({})).is_empty());
     assert!(rig.bridge.tool_input(json!({})).unwrap().is_empty());
@@ -748,12 +815,62 @@ fn requests_in_flight_are_bounded() {
     }
     let refused = rig.request("tools/call", json!({"name": "both"}));
     assert_eq!(refused[1], format!("refuse {} -32000", rig.next_id));
-    // A request that ends makes space for another.
+    // A view cancels requests to have more of them. They count until the host has stopped to work on them, or some time passes.
     rig.notify("notifications/cancelled", json!({"requestId": 2}));
+    let refused = rig.request("tools/call", json!({"name": "both"}));
+    assert_eq!(refused[1], format!("refuse {} -32000", rig.next_id));
+    rig.now += rig.bridge.limits.cancelled_time;
     assert_eq!(
         rig.request("tools/call", json!({"name": "both"})),
         ["call both "]
     );
+    let message =
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "both"}});
+    assert_eq!(rig.receive(&message), ["report"]);
+}
+
+#[test]
+fn cancelled_request_is_freed_by_its_answer() {
+    let mut rig = Rig::ready();
+    rig.bridge.limits.max_requests = 1;
+    let call =
+        json!({"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "both"}});
+    let actions = rig.bridge.receive(&call.to_string(), rig.now);
+    let [Action::Forward(request)] = <[Action; 1]>::try_from(actions).unwrap() else {
+        panic!("not one request");
+    };
+    let cancelled = json!({"requestId": "c"});
+    let method = "notifications/cancelled";
+    assert_eq!(rig.notify(method, cancelled.clone()), ["cancel"]);
+    // Cancelling it again does not prolong it.
+    assert!(rig.notify(method, cancelled).is_empty());
+    assert_eq!(rig.receive(&call), ["report", "refuse \"c\" -32000"]);
+    assert!(rig.bridge.answer(request.deny("stopped")).is_empty());
+    assert_eq!(rig.receive(&call), ["call both "]);
+}
+
+// A view has large requests in flight, and few of them.
+#[test]
+fn bytes_in_flight_are_bounded() {
+    let mut rig = Rig::ready();
+    rig.bridge.limits.max_request_bytes = 1200;
+    let large = json!({"name": "both", "arguments": {"text": "x".repeat(400)}});
+    let is_called = |sent: Vec<String>| sent[0].starts_with("call both ");
+    assert!(is_called(rig.request("tools/call", large.clone())));
+    assert!(is_called(rig.request("tools/call", large.clone())));
+    let refused = rig.request("tools/call", large.clone());
+    assert_eq!(
+        refused,
+        [
+            "report".to_owned(),
+            format!("refuse {} -32000", rig.next_id)
+        ]
+    );
+    assert_eq!(rig.request("ping", json!({})), ["answer 5 {}"]);
+    rig.notify("notifications/cancelled", json!({"requestId": 2}));
+    assert_eq!(rig.request("tools/call", large.clone())[0], "report");
+    rig.now += rig.bridge.limits.cancelled_time;
+    assert!(is_called(rig.request("tools/call", large)));
 }
 
 // A view fills the log with violations.
