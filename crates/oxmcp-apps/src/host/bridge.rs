@@ -231,7 +231,7 @@ impl AppBridge {
     pub fn tool_input_partial(&mut self, arguments: impl Serialize) -> Result<Vec<Action>> {
         if self.shown.has_input || self.shown.is_done {
             return Err(misuse(
-                "partial tool input must come before the complete input and the result",
+                "cannot send partial tool input: the complete input or the result was sent already",
             ));
         }
         self.shown.partial = Some(tool_arguments(arguments)?);
@@ -245,7 +245,7 @@ impl AppBridge {
     pub fn tool_input(&mut self, arguments: impl Serialize) -> Result<Vec<Action>> {
         if self.shown.has_input || self.shown.is_done {
             return Err(misuse(
-                "tool input must be given once, and before the result",
+                "cannot send the tool input: it was sent already, or the call is over",
             ));
         }
         self.shown.input = Some(tool_arguments(arguments)?);
@@ -260,7 +260,9 @@ impl AppBridge {
     /// If the arguments were not given before, or the call is over.
     pub fn tool_result(&mut self, result: &CallToolResult) -> Result<Vec<Action>> {
         if !self.shown.has_input {
-            return Err(misuse("tool input must be given before the result"));
+            return Err(misuse(
+                "cannot send the tool result: send the tool input first",
+            ));
         }
         self.end_call("ui/notifications/tool-result", &result)
     }
@@ -276,7 +278,7 @@ impl AppBridge {
 
     fn end_call(&mut self, method: &'static str, params: &impl Serialize) -> Result<Vec<Action>> {
         if self.shown.is_done {
-            return Err(misuse("the tool call is over already"));
+            return Err(misuse("cannot end the tool call: it is over already"));
         }
         self.shown.outcome = Some((method, raw(params)?));
         self.shown.partial = None;
@@ -292,7 +294,7 @@ impl AppBridge {
         let is_loading = self.phase == Phase::Loading;
         let is_undeclared = |mode| !is_loading && !self.can_show(mode);
         if change.display_mode.is_some_and(is_undeclared) {
-            return Err(misuse(UNDECLARED_MODE));
+            return Err(undeclared_mode());
         }
         if !is_loading {
             self.changed_context.merge(change.clone());
@@ -342,8 +344,8 @@ impl AppBridge {
         match (request.effect, &result) {
             (Effect::ModelContext(context), Ok(_)) => self.set_model_context(key, context),
             (Effect::DisplayMode, Ok(accepted)) => {
-                if let Err(problem) = self.set_shown_mode(accepted) {
-                    result = Err(ErrorObject::new(DENIED.into(), problem));
+                if let Err(error) = self.set_shown_mode(accepted) {
+                    result = Err(ErrorObject::new(DENIED.into(), error.message()));
                 }
             }
             _ => {}
@@ -364,7 +366,7 @@ impl AppBridge {
     ///
     /// # Errors
     /// If the view has not declared it.
-    fn set_shown_mode(&mut self, result: &RawValue) -> Result<(), &'static str> {
+    fn set_shown_mode(&mut self, result: &RawValue) -> Result<()> {
         #[derive(serde::Deserialize)]
         struct Shown {
             mode: DisplayMode,
@@ -374,7 +376,7 @@ impl AppBridge {
         };
         let is_shown = self.context.display_mode == Some(mode);
         if !is_shown && !self.can_show(mode) {
-            return Err(UNDECLARED_MODE);
+            return Err(undeclared_mode());
         }
         self.context.display_mode = Some(mode);
         Ok(())
@@ -410,7 +412,9 @@ impl AppBridge {
         now: Instant,
     ) -> Result<(CallKey, Vec<Action>)> {
         if self.phase != Phase::Ready || !self.app.has_tools {
-            return Err(misuse("the view is not ready, or has no tools"));
+            return Err(misuse(
+                "cannot call a tool of the view: the view is not ready, or has no tools",
+            ));
         }
         let timeout = self.limits.answer_timeout;
         let key = self.request((kind, method), params, later(now, timeout));
@@ -606,16 +610,17 @@ impl fmt::Debug for AppBridge {
     }
 }
 
-/// The error for a display mode that is not the view's.
-pub(crate) const UNDECLARED_MODE: &str =
-    "cannot use the display mode: the view has not declared it in `availableDisplayModes`";
-
 /// The version of the protocol between host and view.
 const PROTOCOL_VERSION: &str = "2026-01-26";
 
 fn by_name(tools: impl IntoIterator<Item = Tool>) -> BTreeMap<String, Tool> {
     let tools = tools.into_iter();
     tools.map(|tool| (tool.name.clone(), tool)).collect()
+}
+
+/// The error for a display mode that is not the view's: for the host, and for the view.
+pub(crate) fn undeclared_mode() -> Error {
+    misuse("cannot use the display mode: the view has not declared it in `availableDisplayModes`")
 }
 
 fn misuse(problem: &'static str) -> Error {
@@ -640,7 +645,9 @@ pub(crate) fn later(now: Instant, timeout: Duration) -> Instant {
 fn tool_arguments(arguments: impl Serialize) -> Result<Box<RawValue>> {
     let arguments = raw(&arguments)?;
     if !arguments.get().starts_with('{') {
-        return Err(misuse("the arguments of a tool call must be an object"));
+        return Err(misuse(
+            "cannot send the tool input: the arguments must be an object",
+        ));
     }
     raw(&BTreeMap::from([("arguments", arguments)]))
 }

@@ -21,7 +21,7 @@ use crate::host::{
         HostRequestKind, ModelContext, Notice,
     },
     agent::is_for_app,
-    bridge::{AppBridge, Effect, Phase, UNDECLARED_MODE, ViewRequest, later},
+    bridge::{AppBridge, Effect, Phase, ViewRequest, later, undeclared_mode},
     capabilities::Modalities,
     context::DisplayMode,
     link::{check_link, check_web_link},
@@ -289,7 +289,7 @@ impl AppBridge {
         }
         let Requested { mode } = params.read("ui/request-display-mode")?;
         if !self.can_show(mode) {
-            return Err(denied(UNDECLARED_MODE));
+            return Err(denied(undeclared_mode().message()));
         }
         let modes = self.context.available_display_modes.as_ref();
         let is_available = modes.is_some_and(|it| it.contains(&mode));

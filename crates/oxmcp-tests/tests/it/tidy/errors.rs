@@ -1,4 +1,4 @@
-//! The page of errors: it lists the text of each error that the SDK, its authorization and its stores make, and no other.
+//! The page of errors: it lists the text of each error that the SDK, its authorization, apps and its stores make, and no other.
 
 use std::collections::BTreeSet;
 
@@ -49,6 +49,9 @@ const AUTH: &[&str] = &[
 /// What else stands before the text of an error in `oxmcp-auth`: a constructor, and the names of closures.
 const OTHER_AUTH: &[&str] = &["Refusal::malformed(", "invalid(", "refuse("];
 
+/// What else stands before the text of an error in `oxmcp-apps`: a function for misuse of a bridge.
+const OTHER_APPS: &[&str] = &["misuse("];
+
 /// What else stands before the text of an error in the stores. The kind of an I/O error precedes its text.
 const OTHER_STORE: &[&str] = &[
     "io::ErrorKind::",
@@ -62,6 +65,7 @@ fn beginnings(crate_name: &str) -> Vec<String> {
     let (kind, constructors, others) = match crate_name {
         "oxmcp" => ("Error", SDK, &[][..]),
         "oxmcp-auth" => ("AuthError", AUTH, OTHER_AUTH),
+        "oxmcp-apps" => ("Error", SDK, OTHER_APPS),
         "oxmcp-redis" | "oxmcp-sqlite" => ("Error", SDK, OTHER_STORE),
         _ => return Vec::new(),
     };
