@@ -5,6 +5,7 @@
     reason = "a program for the terminal"
 )]
 
+mod apps;
 mod bench;
 mod conformance;
 mod interop;
@@ -31,6 +32,7 @@ Usage: cargo xtask COMMAND
   test fuzz                   the fuzz targets, with generated input
   test third-party            a third-party extension, which uses only the public API
   test schema                 the output of the SDK against the official schemas
+  test apps [WORD]            apps in headless Chromium, with the host and the views of others; WORD selects cases by name
   test conformance [...]      same as `conformance`
   test interop [WORD]         third-party clients and servers against ours; WORD selects cases by name
   test interop-twins [WORD]   the interop scripts against third-party servers, to test the scripts themselves

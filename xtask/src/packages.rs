@@ -1,4 +1,5 @@
-//! Programs that tests need, either installed on the system or unpacked from its packages, which needs no root.
+//! Programs that tests need, either installed on the system or unpacked from its packages, which needs no root. The packages of
+//! a browser are installed where the tests run as root, as in containers: they are many.
 
 use std::{
     env, fs,
@@ -21,6 +22,10 @@ pub struct Program {
     /// The path of the program below `/`, or below the directory of its unpacked packages.
     path: &'static str,
     packages: &'static [&'static str],
+    /// Other programs that do the same, as paths below `/`.
+    others: &'static [&'static str],
+    /// Whether root installs the packages, because they need many others.
+    is_installed_by_root: bool,
     /// The argument with which the program prints its version and ends.
     version: &'static str,
 }
@@ -30,6 +35,8 @@ pub const NGINX: Program = Program {
     name: "nginx",
     path: "usr/sbin/nginx",
     packages: &["nginx"],
+    others: &[],
+    is_installed_by_root: false,
     version: "-v",
 };
 
@@ -38,12 +45,28 @@ pub const REDIS: Program = Program {
     name: "redis-server",
     path: "usr/bin/redis-server",
     packages: &["redis-server", "redis-tools"],
+    others: &[],
+    is_installed_by_root: false,
+    version: "--version",
+};
+
+/// The browser that shows apps, in its variant without a desktop.
+pub const CHROMIUM: Program = Program {
+    name: "chromium",
+    path: "usr/lib/chromium/chromium-headless-shell",
+    packages: &["chromium-headless-shell"],
+    others: &[
+        "usr/bin/chromium",
+        "usr/bin/chromium-browser",
+        "usr/bin/google-chrome",
+    ],
+    is_installed_by_root: true,
     version: "--version",
 };
 
 impl Program {
-    /// Returns the path of the program, and unpacks its packages if it is not installed. `None` if it is missing and there is no
-    /// `apt-get` to download them: then the tests that need it are [left out](left_out).
+    /// Returns the path of the program, and installs or unpacks its packages if it is missing. `None` if there is no `apt-get` to
+    /// download them: then the tests that need it are [left out](left_out).
     ///
     /// # Errors
     /// If the program is missing, and `apt-get` is there but cannot provide it.
@@ -51,14 +74,22 @@ impl Program {
         let installed = Path::new("/").join(self.path);
         let home = packages().join(self.name);
         let unpacked = home.join(self.name);
-        if let Some(program) = [&installed, &unpacked]
+        let others = self.others.iter().map(|it| Path::new("/").join(it));
+        let mut all = [installed.clone(), unpacked.clone()]
             .into_iter()
-            .find(|it| self.works(it))
-        {
-            return Ok(Some(program.clone()));
+            .chain(others);
+        if let Some(program) = all.find(|it| self.works(it)) {
+            return Ok(Some(program));
         }
         if !has_apt() {
             return Ok(None);
+        }
+        if self.is_installed_by_root && is_root() {
+            self.install().map_err(|reason| self.missing(&reason))?;
+            return match self.works(&installed) {
+                true => Ok(Some(installed)),
+                false => Err(self.missing("the installed program does not start")),
+            };
         }
         // Most systems have the libraries that the program needs.
         let brought = match self.unpack(&home, Vec::new()) {
@@ -74,7 +105,7 @@ impl Program {
 
     fn missing(self, reason: &str) -> String {
         format!(
-            "{} is not installed, and its package cannot be unpacked: {reason}\ninstall it: apt-get install {}",
+            "{} is not installed, and its package cannot be used: {reason}\ninstall it: apt-get install {}",
             self.name,
             self.packages.join(" ")
         )
@@ -87,6 +118,23 @@ impl Program {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
+    }
+
+    /// Installs the packages, after other processes that install some have ended.
+    fn install(self) -> Result<(), String> {
+        let install = || {
+            let mut command = Command::new("apt-get");
+            command
+                .args(["install", "--yes", "--no-install-recommends"])
+                .args(["--option", "DPkg::Lock::Timeout=600"])
+                .args(self.packages)
+                .env("DEBIAN_FRONTEND", "noninteractive");
+            run(&mut command)
+        };
+        install().or_else(|reason| {
+            update().map_err(|it| format!("{reason}\n{it}"))?;
+            install()
+        })
     }
 
     /// Unpacks the packages, and writes a script next to them that starts the program. The directory is renamed into its place
@@ -113,7 +161,7 @@ impl Program {
         let all: Vec<_> = own.chain(libraries).collect();
         if let Err(reason) = download(home, &all) {
             // The lists of packages may be old, or not there yet.
-            run(Command::new("apt-get").arg("update")).map_err(|it| format!("{reason}\n{it}"))?;
+            update().map_err(|it| format!("{reason}\n{it}"))?;
             download(home, &all)?;
         }
         for file in fs::read_dir(home).map_err(failed)? {
@@ -123,7 +171,8 @@ impl Program {
             }
         }
         let script = format!(
-            "#!/bin/sh\nhome=$(dirname \"$0\")\nexport LD_LIBRARY_PATH=\"$(echo \"$home\"/usr/lib/*-linux-*)\"\nexec \"$home/{}\" \"$@\"\n",
+            "#!/bin/sh\nhome=$(dirname \"$0\")\nlibraries=$(echo \"$home\"/usr/lib/*-linux-*):$(echo \"$home\"/lib/*-linux-*)\n\
+             LD_LIBRARY_PATH=\"$libraries\" exec \"$home/{}\" \"$@\"\n",
             self.path
         );
         let program = home.join(self.name);
@@ -131,17 +180,19 @@ impl Program {
         run(Command::new("chmod").arg("+x").arg(program))
     }
 
-    /// The packages that the program depends on.
+    /// The missing packages that the program depends on, directly or not.
     fn libraries(self) -> Result<Vec<String>, String> {
-        let output = Command::new("apt-cache")
-            .arg("depends")
-            .args(self.packages)
+        let mut command = Command::new("apt-get");
+        let command = command
+            .args(["install", "--simulate", "--no-install-recommends"])
+            .args(self.packages);
+        let output = command
             .output()
-            .map_err(|error| format!("cannot list its dependencies with apt-cache: {error}"))?;
+            .map_err(|error| format!("cannot list its dependencies with apt-get: {error}"))?;
         let output = String::from_utf8_lossy(&output.stdout).into_owned();
         let named = output
             .lines()
-            .filter_map(|line| line.trim().strip_prefix("Depends: "))
+            .filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next())
             .filter(|name| !NOT_NEEDED.contains(name) && !self.packages.contains(name));
         Ok(named.map(str::to_owned).collect())
     }
@@ -150,6 +201,16 @@ impl Program {
 /// Reports a skipped test, even if the output of tests is not shown.
 pub fn left_out(what: &str) {
     let _ = writeln!(io::stderr(), "{LEFT_OUT}{what}");
+}
+
+fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output();
+    id.is_ok_and(|it| it.stdout.trim_ascii() == b"0")
+}
+
+/// Brings the lists of packages up to date.
+fn update() -> Result<(), String> {
+    run(Command::new("apt-get").arg("update"))
 }
 
 fn has_apt() -> bool {

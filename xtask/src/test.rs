@@ -6,7 +6,7 @@ use std::process::Command;
 use xtask::packages::{LEFT_OUT, NGINX, REDIS};
 
 use crate::{
-    conformance, interop,
+    apps, conformance, interop,
     setup::Tools,
     step::{self, Outcome, Stage, THIRD_PARTY, cargo, cargo_in},
 };
@@ -21,7 +21,7 @@ const QUICK: [Stage; 2] = [
 ];
 
 /// All stages. The first four need only Rust and a C compiler.
-const ALL: [Stage; 8] = [
+const ALL: [Stage; 9] = [
     ("all tests of the workspace, slow ones included", workspace),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
@@ -30,6 +30,7 @@ const ALL: [Stage; 8] = [
     ("the official conformance suite", || conformance::run(&[])),
     ("the official conformance suite against two nodes", nodes),
     ("interop with third-party software", || interop::run("")),
+    ("apps in a browser", || apps::run("")),
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
@@ -90,6 +91,8 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
         ["fuzz"] => fuzz(),
         ["third-party"] => third_party(),
         ["schema"] => schema(),
+        ["apps"] => apps::run(""),
+        ["apps", word] => apps::run(word),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
         ["interop", word] => interop::run(word),
