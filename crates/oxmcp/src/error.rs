@@ -4,7 +4,7 @@ mod copy;
 mod decode;
 mod http;
 
-use std::{borrow::Cow, error::Error as StdError, fmt, io};
+use std::{borrow::Cow, error::Error as StdError, fmt, io, time::Duration};
 
 use oxmcp_protocol::{
     ElicitUrlParams, EncodeError, ErrorCode, ErrorObject, TemplateError,
@@ -49,6 +49,8 @@ struct Inner {
     www_authenticate: Option<Box<str>>,
     /// Whether that response shows that the request was not processed.
     is_refused_unserved: bool,
+    /// The time after which the refused request may be repeated.
+    retry_after: Option<Duration>,
     /// Whether the model sees the error if a tool fails with it.
     is_for_models: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -223,6 +225,7 @@ impl Error {
             http_status: None,
             www_authenticate: None,
             is_refused_unserved: false,
+            retry_after: None,
             is_for_models: false,
             source: None,
         }))

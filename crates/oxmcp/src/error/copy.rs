@@ -14,6 +14,7 @@ impl Error {
             http_status: self.0.http_status,
             www_authenticate: self.0.www_authenticate.clone(),
             is_refused_unserved: self.0.is_refused_unserved,
+            retry_after: self.0.retry_after,
             is_for_models: self.0.is_for_models,
             source: None,
         }))

@@ -1,8 +1,14 @@
 //! Errors of HTTP and of the network: their constructors and accessors.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
+
+use serde::Deserialize;
+use serde_json::json;
 
 use super::{Error, Kind};
+
+/// The largest integer that every reader of JSON reads exactly.
+const MAX_INTEGER: u64 = (1 << 53) - 1;
 
 impl Error {
     /// Creates an error for a server that could not be reached: nothing was sent, so a retry is safe. For custom HTTP clients.
@@ -102,6 +108,68 @@ impl Error {
             return true;
         }
         self.0.is_refused_unserved || self.0.kind == Kind::Network { sent: false }
+    }
+
+    /// Marks the error as a refusal for a while: the request had no effect, and may be repeated after `wait`.
+    ///
+    /// Over HTTP, the error is sent with the status 429 and the header `Retry-After`, unless a part of the response was sent
+    /// before. Without other data, the error's `data` has the member `retryAfterMs`, so that clients of other transports know the
+    /// time, too. A client of this SDK that receives 429 waits, and repeats the request within its deadline.
+    /// See [429](https://www.rfc-editor.org/rfc/rfc6585#section-4).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oxmcp::Error;
+    ///
+    /// let error = Error::limit("too many reports are being printed").with_retry_after(Duration::from_secs(3));
+    /// assert_eq!(error.retry_after(), Some(Duration::from_secs(3)));
+    /// ```
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        if self.0.data.is_none() {
+            let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            self = self.with_data(json!({"retryAfterMs": wait.min(MAX_INTEGER)}));
+        }
+        self.0.retry_after = Some(wait);
+        self
+    }
+
+    /// Returns the time after which the refused request may be repeated: that of [`with_retry_after`](Self::with_retry_after),
+    /// or of the response of the peer. `None` if it is not known.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        #[derive(Deserialize)]
+        struct Data {
+            #[serde(rename = "retryAfterMs")]
+            retry_after_ms: u64,
+        }
+        self.0.retry_after.or_else(|| {
+            let data: Data = serde_json::from_str(self.data()?.get()).ok()?;
+            Some(Duration::from_millis(data.retry_after_ms))
+        })
+    }
+
+    /// Sets the time that the server asks to wait, from the response that reported the error.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn refused_for(mut self, wait: Duration) -> Self {
+        self.0.retry_after = Some(wait);
+        self
+    }
+
+    /// The time that this error of this side asks the peer to wait, in whole seconds and at least one.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn retry_after_seconds(&self) -> Option<u64> {
+        let wait = self.0.retry_after?;
+        let begun = u64::from(wait.subsec_nanos() > 0);
+        Some(wait.as_secs().saturating_add(begun).max(1))
+    }
+
+    /// The time for which the server asked this side to wait with a refusal that is repeated automatically: 429 with
+    /// `Retry-After`.
+    pub(crate) fn asked_to_wait(&self) -> Option<Duration> {
+        self.0
+            .retry_after
+            .filter(|_| self.0.http_status == Some(429))
     }
 
     /// Returns whether the server could not be reached, or the connection failed before the response arrived. Unlike with

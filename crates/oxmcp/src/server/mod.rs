@@ -6,7 +6,6 @@ mod definitions;
 mod dispatch;
 mod features;
 pub mod logging;
-mod methods;
 mod prompt;
 mod registry;
 mod resource;

@@ -354,6 +354,21 @@ pub(crate) fn error(
     message(status, line)
 }
 
+/// A response with the only message for a request. A request that was refused for a while gets 429, with the seconds to wait.
+pub(crate) fn answer(
+    status: StatusCode,
+    retry_after: Option<u64>,
+    line: Vec<u8>,
+) -> Response<ResponseBody> {
+    let Some(seconds) = retry_after else {
+        return message(status, line);
+    };
+    let mut response = message(StatusCode::TOO_MANY_REQUESTS, line);
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}
+
 /// Rejects a request for this reason.
 pub(crate) fn refuse(status: StatusCode, id: Option<&RequestId>, why: &Error) -> Refused {
     Box::new(error(status, id, &ErrorObject::from(why)))

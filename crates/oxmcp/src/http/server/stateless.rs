@@ -172,7 +172,8 @@ impl StatelessAnswer {
         }
         match self.last {
             Some(Last::Message) => {
-                return response::message(self.status(), mem::take(&mut self.buffer));
+                let retry_after = self.connection.retry_after();
+                return response::answer(self.status(), retry_after, mem::take(&mut self.buffer));
             }
             Some(Last::Nothing) if self.connection.outbox.is_exhausted() => {
                 return response::unanswered(response::DROPPED);

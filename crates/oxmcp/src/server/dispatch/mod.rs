@@ -1,7 +1,5 @@
 //! Dispatch of requests to the handlers that serve them.
 //!
-//! The table of methods is in `../methods.rs`.
-//!
 //! # Where it is decided
 //!
 //! - The revision of a request: `LegacySession::client_of_request` (`identity.rs`), by `RequestMeta::classify` of oxmcp-protocol
@@ -17,6 +15,7 @@ mod client_bounds;
 mod identity;
 mod lists;
 mod lookup;
+mod methods;
 mod recent;
 mod replay;
 mod requests;

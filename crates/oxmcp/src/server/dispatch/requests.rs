@@ -12,9 +12,9 @@ use oxmcp_protocol::{
 use crate::{
     error::{Error, Result},
     server::{
+        dispatch::methods,
         dispatch::{Served, ServerRole},
         features::Features,
-        methods,
         subscriptions::release,
     },
     session::{

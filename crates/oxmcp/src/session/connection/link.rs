@@ -1,5 +1,7 @@
 //! The link to a peer: the outbox, the calls and requests in flight, and the notification queue, for any role.
 
+#[cfg(feature = "http-server")]
+use std::sync::atomic::AtomicU64;
 use std::sync::{
     Arc, OnceLock,
     atomic::{AtomicBool, AtomicI64, Ordering},
@@ -46,6 +48,9 @@ pub(crate) struct Link<R: ?Sized> {
     pub(crate) runtime: Handle,
     /// The code of the last error response, or 0.
     last_error: AtomicI64,
+    /// The seconds after which the request that was refused last may be repeated, or 0.
+    #[cfg(feature = "http-server")]
+    retry_after: AtomicU64,
     /// Whether reading from the peer is paused.
     held: AtomicBool,
     /// Whether other nodes notify the same client, too.
@@ -106,6 +111,8 @@ impl<R: ?Sized> Link<R> {
             paused_deadlines: PausedDeadlines::default(),
             runtime: Handle::current(),
             last_error: AtomicI64::new(0),
+            #[cfg(feature = "http-server")]
+            retry_after: AtomicU64::new(0),
             held: AtomicBool::new(false),
             #[cfg(feature = "http-server")]
             is_shared: AtomicBool::new(false),
@@ -217,6 +224,19 @@ impl<R: ?Sized> Link<R> {
     pub(crate) fn failed_with(&self) -> Option<ErrorCode> {
         let code = self.last_error.load(Ordering::Relaxed);
         (code != 0).then(|| ErrorCode::from(code))
+    }
+
+    /// Records that a request was refused, and may be repeated after this many seconds.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn note_refusal(&self, retry_after: u64) {
+        self.retry_after.store(retry_after, Ordering::Relaxed);
+    }
+
+    /// The seconds after which the request that was refused last may be repeated.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        let seconds = self.retry_after.load(Ordering::Relaxed);
+        (seconds != 0).then_some(seconds)
     }
 
     /// The caller: the sender of the messages on this connection.

@@ -318,6 +318,14 @@ fn write_answer(out: &mut Vec<u8>, context: &ContextParts, result: Result<Body>)
         let mut object = ErrorObject::from(&error);
         project_error(&mut object, revision);
         context.connection.note_failure(object.code);
+        // The other responses of a batch may not be refusals.
+        #[cfg(feature = "http-server")]
+        if let Some(seconds) = error
+            .retry_after_seconds()
+            .filter(|_| context.batch.is_none())
+        {
+            context.connection.note_refusal(seconds);
+        }
         write_error(out, Some(id), &object);
     }
 }

@@ -1,13 +1,12 @@
 //! A call to the peer, from the serialized request to the response.
 
-#[cfg(feature = "client")]
-use std::time::Duration;
 use std::{
     borrow::Cow,
     future::poll_fn,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use oxmcp_protocol::{
@@ -41,13 +40,16 @@ use crate::{
             outgoing::{Outgoing, Outlet},
         },
         panics,
-        task::{BoxFuture, spawn_on},
+        task::{BoxFuture, after, spawn_on},
         trace::{
             propagator,
             span::{self, OutboundSpan},
         },
     },
 };
+
+/// The shortest pause before a refused request is repeated, which doubles: a server that asks for no pause is not flooded.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 
 impl Connection {
     /// Calls the peer, through the outgoing middleware, if any. `params` must not have a `_meta`, which is in the options.
@@ -144,8 +146,58 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its response: the single path of all calls.
+    /// Sends a request and waits for its response: the single path of all calls. Repeats it if the server asks for that.
     async fn send_request(
+        self: &Arc<Self>,
+        method: &str,
+        params: &[u8],
+        options: &mut CallOptions,
+    ) -> Answer {
+        // The ID of such a call must not change.
+        let keeps_id = options.on_begin.is_some();
+        match self.send_once(method, params, options).await {
+            Err(error) if error.asked_to_wait().is_some() && !keeps_id => {
+                Box::pin(self.repeat_later(error, method, params, options)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Repeats a request that the server has refused for a while, unless the call would time out before.
+    async fn repeat_later(
+        self: &Arc<Self>,
+        mut refusal: Error,
+        method: &str,
+        params: &[u8],
+        options: &mut CallOptions,
+    ) -> Answer {
+        let mut shortest = SHORTEST_PAUSE;
+        loop {
+            let Some(asked) = refusal.asked_to_wait() else {
+                return Err(refusal);
+            };
+            let start = *options.start.get_or_insert_with(Instant::now);
+            let again = after(Instant::now(), asked.max(shortest));
+            if again >= after(start, options.timeout.min(options.max_total)) {
+                return Err(refusal);
+            }
+            shortest *= 2;
+            tracing::debug!(%method, wait = ?asked, "repeating a request that the server refused for a while");
+            select! {
+                biased;
+                () = cancelled(options.cancel.as_ref()) => return Err(cancelled_call(method)),
+                _ = self.ended() => return Err(refusal),
+                () = sleep_until(again) => {}
+            }
+            match self.send_once(method, params, options).await {
+                Err(error) => refusal = error,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Sends a request once, and waits for its response.
+    async fn send_once(
         self: &Arc<Self>,
         method: &str,
         params: &[u8],

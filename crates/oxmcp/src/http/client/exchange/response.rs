@@ -133,6 +133,9 @@ pub(crate) async fn refusal(response: Response<HttpBody>) -> Refusal {
     let is_unserved = is_unserved(head.status, &head.headers);
     let mut refusal = refused(head.status, is_unserved, answering.as_ref(), &said);
     refusal.error = refusal.error.with_challenges(challenges);
+    if let Some(wait) = asked_pause(head.status, &head.headers) {
+        refusal.error = refusal.error.refused_for(wait);
+    }
     refusal
 }
 
@@ -147,6 +150,19 @@ fn is_unserved(status: StatusCode, headers: &HeaderMap) -> bool {
         StatusCode::SERVICE_UNAVAILABLE => headers.contains_key(RETRY_AFTER),
         _ => false,
     }
+}
+
+/// The pause that a response asks for, if it gives a number of seconds. A date would need clocks that agree.
+fn asked_pause(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    let may_ask = [
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ];
+    let asked = headers
+        .get(RETRY_AFTER)
+        .filter(|_| may_ask.contains(&status))?;
+    let seconds = asked.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 /// The header `WWW-Authenticate` as one text.

@@ -99,7 +99,7 @@ async fn opened(
     }
     // Other messages cannot reach the client before it knows the session ID, so only the last message, the response, is sent.
     let last = messages(&answered).last().unwrap_or_default().to_vec();
-    let mut response = response::message(StatusCode::OK, last);
+    let mut response = response::answer(StatusCode::OK, branch.retry_after(), last);
     // Middleware may have rejected the negotiated result.
     if session.revision().is_none() || branch.failed_with().is_some() {
         return response;
@@ -245,7 +245,10 @@ impl PostAnswer {
             }
             // A batch of notifications and a cancelled request have no response.
             Some(Reply::Last(Last::Nothing)) => return response::empty(StatusCode::ACCEPTED),
-            Some(Reply::Last(Last::Message)) => return response::message(StatusCode::OK, taken),
+            Some(Reply::Last(Last::Message)) => {
+                let retry_after = branch.connection.retry_after();
+                return response::answer(StatusCode::OK, retry_after, taken);
+            }
             other => other,
         };
         if !branch.connection.outbox.begin_stream() {
@@ -293,7 +296,7 @@ async fn only_answer(branch: &Connection, other: impl Fn(&[u8])) -> Response<Res
         }
         return match answer {
             _ if branch.outbox.is_exhausted() => response::unanswered(response::DROPPED),
-            Some(answer) => response::message(StatusCode::OK, answer.to_vec()),
+            Some(answer) => response::answer(StatusCode::OK, branch.retry_after(), answer.to_vec()),
             None => response::empty(StatusCode::ACCEPTED),
         };
     }
