@@ -79,6 +79,7 @@
 //! | `store`, with the feature `http-server` | state that outlives a connection or a process: events, sessions |
 //! | `tasks`, with the feature of that name | calls that outlive their response |
 //! | [`extension`], [`Extension`] | methods, notifications and settings beyond the protocol |
+//! | `layers`, with the feature of that name | limits on rates, concurrency, time and results, and an audit log |
 //! | [`middleware`] | layers around incoming and outgoing requests and notifications |
 //! | [`trace`] | spans of requests, and traces that continue on the other side |
 //! | [`testing`] | client and server in one process, and a scripted peer |
@@ -119,7 +120,7 @@
 //!
 //! # Features and versions
 //!
-//! There are eleven Cargo features. `server` is on by default; `client` includes [`Command`]. A program that is only a client
+//! There are twelve Cargo features. `server` is on by default; `client` includes [`Command`]. A program that is only a client
 //! builds faster with `default-features = false`. `ring`, on by default, and `aws-lc-rs` choose the
 //! cryptography of TLS for `http-client`. [`testing::connect`] needs both roles. The other features are off by default:
 //!
@@ -127,6 +128,7 @@
 //! - `tasks`: tool calls that outlive their response.
 //! - `auth`: logins and access tokens.
 //! - `keyring`: tokens in the system's keyring.
+//! - `layers`: limits and an audit log for servers in production.
 //! - `contracts`: tests of your own stores, in [`testing`].
 //! - `tracing-subscriber`: the layer in [`logging`].
 //!
@@ -240,6 +242,8 @@ pub use oxmcp_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 pub use oxmcp_schema::{
     Schema, SchemaError, SchemaOptions, Violation, Violations, internal::JsonSchema,
 };
+#[cfg(all(feature = "layers", feature = "server"))]
+pub use server::layers;
 #[cfg(feature = "server")]
 pub use server::{
     ArgumentOptions, Completer, CompletionInput, DetachableCall, FileResources, Finding,

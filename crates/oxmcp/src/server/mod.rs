@@ -5,6 +5,8 @@ mod completion;
 mod definitions;
 mod dispatch;
 mod features;
+#[cfg(feature = "layers")]
+pub mod layers;
 pub mod logging;
 mod prompt;
 mod registry;
