@@ -8,6 +8,8 @@ mod definitions;
 mod dispatch;
 mod files;
 mod findings;
+#[cfg(all(feature = "http-client", feature = "http-server"))]
+mod layers;
 mod logging;
 mod prompt;
 mod resource;
