@@ -37,7 +37,6 @@ mod filter;
 mod group;
 mod model;
 pub mod router;
-mod search;
 
 pub use config::{Config, ConfigError, ConfigReader, Input, Mistake, ServerConfig};
 pub use filter::ToolRule;

@@ -247,10 +247,10 @@ pub use server::layers;
 #[cfg(feature = "server")]
 pub use server::{
     ArgumentOptions, Completer, CompletionInput, DetachableCall, FileResources, Finding,
-    OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, Server, ServerSession,
-    SessionCall, Structured, StructuredContent, TemplateVariables, Tool, ToolCall, ToolError,
-    ToolResponse, UserDecision, WeakServer, Wrapped, file_resources, logging, prompt, resource,
-    tool,
+    OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, SearchOptions, Server,
+    ServerSession, SessionCall, Structured, StructuredContent, TemplateVariables, Tool, ToolCall,
+    ToolError, ToolResponse, UserDecision, WeakServer, Wrapped, file_resources, logging, prompt,
+    resource, tool,
 };
 pub use session::{
     Progress, ProgressReport, RequestContext, StateScope, middleware, trace, with_state,

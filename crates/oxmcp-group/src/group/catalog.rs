@@ -2,13 +2,10 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
-use oxmcp::protocol::{Prompt, Resource, ResourceTemplate, Tool};
+use oxmcp::protocol::{Prompt, Resource, ResourceTemplate, Tool, ToolIndex};
 
 use super::lists::Lists;
-use crate::{
-    router::{Hosts, NameTable, Naming, UriTable},
-    search::ToolIndex,
-};
+use crate::router::{Hosts, NameTable, Naming, UriTable};
 
 /// A server as the catalog sees it.
 pub(super) struct Listed<'a> {

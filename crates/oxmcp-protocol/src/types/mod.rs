@@ -34,6 +34,7 @@ pub(crate) mod sampling;
 pub(crate) mod sampling_content;
 pub(crate) mod subscriptions;
 pub(crate) mod tasks;
+pub(crate) mod tool_index;
 pub(crate) mod tools;
 
 pub use annotations::{Annotations, Icon, IconTheme, Role};
@@ -86,6 +87,7 @@ pub use tasks::{
     ClientTasksCapability, CreateTaskResult, ListTasksResult, RelatedTaskMetadata,
     ServerTasksCapability, Task, TaskMetadata, TaskParams, TaskPayload, TaskStatus,
 };
+pub use tool_index::ToolIndex;
 pub use tools::{
     CallToolParams, CallToolResult, ListToolsResult, TaskSupport, Tool, ToolAnnotations,
     ToolExecution,

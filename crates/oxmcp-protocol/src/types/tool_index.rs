@@ -1,9 +1,10 @@
-//! Search over tools by BM25: words that are rare among the tools count more, and long descriptions count less.
+//! [`ToolIndex`], a search over tools by BM25: words that are rare among the tools count more, and long descriptions count less.
 
 use std::{cmp::Ordering, collections::HashMap};
 
-use oxmcp::protocol::Tool;
 use serde_json::Value;
+
+use crate::types::tools::Tool;
 
 /// How much a repeated word counts, and how much the length of a document does: the usual values of BM25.
 const K1: f64 = 1.2;
@@ -15,9 +16,28 @@ const NAME_WEIGHT: u32 = 3;
 /// The maximum number of words of one tool, and of a query.
 const MAX_WORDS: usize = 1000;
 
-/// An index of tools, by their positions in a list.
+/// An index of tools, by their positions in a list: a search by the words of their names, titles and descriptions, and of the
+/// names and descriptions of their arguments.
+///
+/// Words of names and titles count three times. There is no stemming, and the order is deterministic.
+///
+/// ```
+/// use oxmcp_protocol::{Tool, ToolIndex};
+/// use serde_json::json;
+///
+/// let tool = |name: &str, description: &str| {
+///     Tool::new(name, json!({"type": "object"})).with_description(description)
+/// };
+/// let tools = [
+///     tool("git_log", "Shows the commits of a repository"),
+///     tool("create_issue", "Creates an issue in a repository"),
+/// ];
+/// let index = ToolIndex::new(&tools);
+/// assert_eq!(index.search("the issues of a repository", 2), [0, 1]);
+/// assert_eq!(index.search("create", 2), [1]);
+/// ```
 #[derive(Debug)]
-pub(crate) struct ToolIndex {
+pub struct ToolIndex {
     /// For each word, the tools that contain it, and how often.
     postings: HashMap<String, Vec<(usize, u32)>>,
     /// The number of words of each tool.
@@ -26,10 +46,12 @@ pub(crate) struct ToolIndex {
 }
 
 impl ToolIndex {
-    pub(crate) fn new(tools: &[Tool]) -> Self {
+    /// Creates an index of these tools. Of each, 1000 words are read.
+    #[must_use]
+    pub fn new<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Self {
         let mut postings: HashMap<String, Vec<(usize, u32)>> = HashMap::new();
-        let mut lengths = Vec::with_capacity(tools.len());
-        for (position, tool) in tools.iter().enumerate() {
+        let mut lengths = Vec::new();
+        for (position, tool) in tools.into_iter().enumerate() {
             let counts = counted_words(tool);
             lengths.push(counts.values().sum::<u32>().into());
             for (word, count) in counts {
@@ -46,8 +68,10 @@ impl ToolIndex {
         }
     }
 
-    /// The positions of the tools that fit a query best, the best first. Tools with the same score are in the order of the list.
-    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<usize> {
+    /// Returns the positions of at most `limit` tools that fit a query, the best first. Tools with the same score are in the
+    /// order of the list. Of the query, 1000 words are read.
+    #[must_use]
+    pub fn search(&self, query: &str, limit: usize) -> Vec<usize> {
         let mut scores: HashMap<usize, f64> = HashMap::new();
         let count = f64::from(u32::try_from(self.lengths.len()).unwrap_or(u32::MAX));
         let mut query = words(query);

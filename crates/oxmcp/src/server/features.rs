@@ -40,7 +40,7 @@ use crate::{
         registry::{Feature, Registry},
         resource::{RegisteredResource, RegisteredTemplate, Routes},
         subscriptions::{ResourceSubscriptions, Topics},
-        tool::RegisteredTool,
+        tool::{RegisteredTool, ToolSearch},
     },
     session::{
         connection::{Peer, RequestContext},
@@ -64,6 +64,8 @@ pub(crate) struct Features {
     pub(crate) info_json: Arc<str>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: Registry<RegisteredTool>,
+    /// The search over the tools, which replaces their listing. `None` if all tools are listed.
+    pub(crate) tool_search: Option<Arc<ToolSearch>>,
     pub(crate) prompts: Registry<RegisteredPrompt>,
     pub(crate) resources: Registry<RegisteredResource>,
     pub(crate) templates: Registry<RegisteredTemplate>,
@@ -189,6 +191,7 @@ impl Features {
             info,
             instructions: None,
             tools: Registry::default(),
+            tool_search: None,
             prompts: Registry::default(),
             resources: Registry::default(),
             templates: Registry::default(),
@@ -220,6 +223,9 @@ impl Features {
     pub(crate) fn refresh(&mut self) {
         self.info_json = to_json(&self.info);
         self.handshakes = Arc::default();
+        if let Some(search) = &self.tool_search {
+            self.tool_search = Some(Arc::new(search.renewed(&mut self.tools)));
+        }
         self.tools.refresh();
         self.prompts.refresh();
         if self.resources.is_declared() || self.templates.is_declared() {

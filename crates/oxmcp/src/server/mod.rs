@@ -48,6 +48,6 @@ pub(crate) use subscriptions::ChangeBus;
 pub(crate) use tool::StoredCall;
 pub use tool::attribute::tool;
 pub use tool::{
-    DetachableCall, IntoToolError, IntoToolResult, OrToolError, Structured, StructuredContent,
-    Tool, ToolArguments, ToolCall, ToolError, ToolInput, ToolResponse, Wrapped,
+    DetachableCall, IntoToolError, IntoToolResult, OrToolError, SearchOptions, Structured,
+    StructuredContent, Tool, ToolArguments, ToolCall, ToolError, ToolInput, ToolResponse, Wrapped,
 };

@@ -1,6 +1,11 @@
 //! Registry of the features of one kind: tools, prompts, resources or resource templates.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use oxmcp_json::Text;
 use oxmcp_protocol::{
@@ -294,6 +299,8 @@ pub(crate) struct Registry<T> {
     restricted: bool,
     /// Whether there are features that need scopes, which some callers do not see.
     scoped: bool,
+    /// The only features that are listed; `None` if all are.
+    listed: Option<Arc<BTreeSet<String>>>,
     /// The cache hint of the list.
     pub(crate) cache: CacheHint,
     /// The cached pages that clients have requested.
@@ -393,6 +400,18 @@ impl<T: Feature> Registry<T> {
         self.features.len()
     }
 
+    /// Lists only these features.
+    pub(crate) fn list_only(&mut self, ids: impl IntoIterator<Item = String>) {
+        self.listed = Some(Arc::new(ids.into_iter().collect()));
+    }
+
+    /// The features after `last`, or all, without those that are never listed.
+    pub(crate) fn listed_after(&self, last: Option<&str>) -> impl Iterator<Item = &Arc<T>> {
+        let listed = self.listed.as_deref();
+        self.after(last)
+            .filter(move |it| listed.is_none_or(|listed| listed.contains(it.id())))
+    }
+
     /// The features after `last`, or all.
     pub(crate) fn after(&self, last: Option<&str>) -> impl Iterator<Item = &Arc<T>> {
         let is_before = |it: &Arc<T>| last.is_some_and(|last| it.id() <= last);
@@ -420,6 +439,7 @@ impl<T> Clone for Registry<T> {
             declared: self.declared,
             restricted: self.restricted,
             scoped: self.scoped,
+            listed: self.listed.clone(),
             cache: self.cache,
             pages: Arc::clone(&self.pages),
         }
@@ -433,6 +453,7 @@ impl<T> Default for Registry<T> {
             declared: false,
             restricted: false,
             scoped: false,
+            listed: None,
             cache: CacheHint::default(),
             pages: Arc::default(),
         }

@@ -79,7 +79,7 @@ impl Call<'_> {
     pub(crate) fn unknown<T: Registered>(&self, id: &str) -> Error {
         /// The maximum number of ids in the error; more would be noise.
         const MAX_SHOWN: usize = 20;
-        let visible = T::registry(self.features).after(None);
+        let visible = T::registry(self.features).listed_after(None);
         let mut visible = visible.filter(|feature| feature.is_listed(&self.cx));
         let known: Vec<_> = visible.by_ref().take(MAX_SHOWN).map(|it| it.id()).collect();
         let more = if visible.next().is_some() {

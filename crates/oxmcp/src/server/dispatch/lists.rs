@@ -124,7 +124,7 @@ fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
     }
     let mut hidden = Vec::new();
     let mut seen = 0;
-    for (place, feature) in registry.after(last).enumerate() {
+    for (place, feature) in registry.listed_after(last).enumerate() {
         if !feature.is_listed(&call.cx) {
             hidden.push(place);
         } else if seen == call.features.page_size {
@@ -140,7 +140,7 @@ fn hidden<T: Registered>(call: &Call<'_>, last: Option<&str>) -> Box<[usize]> {
 fn encode_page<T: Registered>(features: &Features, key: &PageKey) -> Result<Box<str>> {
     let registry = T::registry(features);
     let mut hidden = key.hidden.iter().peekable();
-    let rest = registry.after(key.last.as_deref()).enumerate();
+    let rest = registry.listed_after(key.last.as_deref()).enumerate();
     let mut rest = rest.filter(|(place, _)| hidden.next_if_eq(&place).is_none());
     let mut entries = Vec::new();
     let mut end = None;

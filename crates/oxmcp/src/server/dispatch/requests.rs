@@ -15,7 +15,9 @@ use crate::{
         dispatch::methods,
         dispatch::{Served, ServerRole},
         features::Features,
+        registry::Feature,
         subscriptions::release,
+        tool::RegisteredTool,
     },
     session::{
         connection::{Arrival, Connection, ContextParts, Peer, RequestContext, Role, Side},
@@ -85,6 +87,11 @@ impl Role for ServerRole {
         context.batch = batch;
         let context = Arc::new(context);
         connection.note_progress_token(&context);
+        let cx = || RequestContext::new(Arc::clone(&context));
+        let redirected = redirected(&features, cx, method, params);
+        let params = &redirected
+            .as_deref()
+            .map_or(*params, |text| RequestParams::of(Text::checked(text)));
         #[cfg(all(feature = "auth", feature = "http-server"))]
         if let Err(error) = self.check_scopes(&features, &context, method, params) {
             return self.refuse(&context, error);
@@ -197,6 +204,11 @@ impl ServerRole {
             .raw_params()
             .map(|raw| RequestParams::of(Text::from(raw)));
         let params = params.unwrap_or_default();
+        // Middleware may have replaced the params.
+        let redirected = redirected(&features, || cx.clone(), request.method(), &params);
+        let params = redirected
+            .as_deref()
+            .map_or(params, |text| RequestParams::of(Text::checked(text)));
         #[cfg(all(feature = "auth", feature = "http-server"))]
         if let Some(original) = request.original_params() {
             let original = RequestParams::of(Text::from(original));
@@ -218,7 +230,26 @@ impl ServerRole {
                 .map(Response::from_text)
         })
     }
+}
 
+/// The params of a call that is made through the [search](crate::Server::search_tools), as those of a call of the tool found.
+/// `None` for other requests.
+fn redirected(
+    features: &Features,
+    cx: impl FnOnce() -> RequestContext,
+    method: &str,
+    params: &RequestParams<'_>,
+) -> Option<Box<str>> {
+    let search = features.tool_search.as_deref()?;
+    if method != method::CallTool::NAME {
+        return None;
+    }
+    // A visibility function that panics hides the tool.
+    let sees = |tool: &RegisteredTool| catch_panic(|| Ok(tool.is_visible(&cx()))).unwrap_or(false);
+    search.redirected(params, features.has_strict_arguments, sees)
+}
+
+impl ServerRole {
     /// The context of a request, which identifies the client to its handler and to the visibility checks.
     ///
     /// # Errors

@@ -183,7 +183,14 @@ impl<'a> ReferencedFeatures<'a> {
         let name = || params.name.and_then(Text::as_str).unwrap_or_default();
         let uri = || params.first_member("uri").and_then(Text::as_str);
         match method {
-            CallTool::NAME => self.of(features.tools.get_any(&name())),
+            CallTool::NAME => {
+                // A call through the search needs the scopes of the tool found.
+                let search = features.tool_search.as_deref();
+                let is_strict = features.has_strict_arguments;
+                let found = search.and_then(|search| search.target(params, is_strict));
+                let name = found.map_or_else(name, |(tool, _)| tool);
+                self.of(features.tools.get_any(&name))
+            }
             GetPrompt::NAME => self.of(features.prompts.get_any(&name())),
             ReadResource::NAME | Subscribe::NAME => self.of_resource(&uri().unwrap_or_default()),
             Complete::NAME => {

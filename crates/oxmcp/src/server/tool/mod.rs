@@ -19,6 +19,7 @@ mod handler;
 mod layer;
 mod output;
 mod registered;
+mod search;
 mod server;
 mod stored_call;
 
@@ -31,4 +32,6 @@ pub use output::{IntoToolResult, Structured, StructuredContent, Wrapped};
 #[cfg(feature = "http-server")]
 pub(crate) use registered::ExpectedHeaders;
 pub(crate) use registered::RegisteredTool;
+pub use search::SearchOptions;
+pub(crate) use search::ToolSearch;
 pub(crate) use stored_call::StoredCall;

@@ -129,6 +129,23 @@ impl RegisteredTool {
 }
 
 impl RegisteredTool {
+    /// The same tool with another entry in the listing, for one whose entry depends on other tools.
+    pub(crate) fn with_entry(&self, change: impl FnOnce(&mut Definition)) -> Arc<Self> {
+        let mut definition = self.definition.clone();
+        change(&mut definition);
+        Arc::new(Self {
+            definition,
+            schemas: Arc::clone(&self.schemas),
+            handler: Arc::clone(&self.handler),
+            access: self.access.clone(),
+            ask_mode: self.ask_mode,
+            requires: self.requires.clone(),
+            #[cfg(feature = "http-server")]
+            param_headers: self.param_headers.clone(),
+            inline: Arc::clone(&self.inline),
+        })
+    }
+
     /// The extensions that the server must have, by their identifiers.
     pub(crate) fn requires(&self) -> &[String] {
         &self.requires

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oxmcp_protocol::CacheHint;
 
-use super::{RegisteredTool, Tool};
+use super::{RegisteredTool, SearchOptions, Tool, ToolSearch};
 use crate::{
     error::Result,
     server::{registry::IntoFeature, server::Server},
@@ -52,6 +52,39 @@ impl Server {
     /// Removes tools by name, and notifies connected clients of the change. Unknown names are ignored.
     pub fn remove_tools<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         self.remove::<RegisteredTool>(names);
+    }
+
+    /// Replaces the listing of tools by a search: clients list only two tools, one that finds the others by words, and one that
+    /// calls them.
+    ///
+    /// It is for servers with so many tools that their listing would fill the context of a model, or exceed what a host allows.
+    /// The search ranks the tools that the caller would list by the words of their names, descriptions and arguments. A call
+    /// through the calling tool is a call of the tool found: its visibility, scopes, validation, layers, questions, tasks, result
+    /// and span are those of that tool, and so is what [middleware](crate::middleware) sees. The annotations of the calling tool are
+    /// the most careful of all tools: it is read-only only if all of them are. The other tools can also be called directly.
+    ///
+    /// ```
+    /// use oxmcp::{SearchOptions, Server, Tool, testing};
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> oxmcp::Result<()> {
+    /// let now = Tool::new("now", "Tell the time of day", || async { "ten past two" });
+    /// let dice = Tool::new("dice", "Roll a die", || async { 4 });
+    /// let server = Server::new("many", "1.0.0").tools([now, dice]).search_tools(SearchOptions::default());
+    /// let client = testing::connect(&server).await?;
+    /// let found = client.call_tool("search_tools", json!({"query": "what time is it"})).await?;
+    /// assert!(found.to_text().contains("now"));
+    /// let time = client.call_tool("call_tool", json!({"name": "now"})).await?;
+    /// assert_eq!(time.to_text(), "ten past two");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn search_tools(self, options: SearchOptions) -> Self {
+        let tools = options.tools();
+        self.tools(tools).with(|features| {
+            features.tools.list_only(options.listed());
+            features.tool_search = Some(Arc::new(ToolSearch::new(options)));
+        })
     }
 
     /// Sets the cache hint of the listing of tools: how long it stays fresh, and whether it may be shared. If some tools are
