@@ -56,14 +56,14 @@ impl HttpClient for InProcess {
 }
 
 /// A client of a server, and the HTTP statuses that it has received.
-struct Connected {
-    session: ClientSession,
+pub(crate) struct Connected {
+    pub(crate) session: ClientSession,
     http: Option<InProcess>,
 }
 
 impl Connected {
     /// Clients over memory and over HTTP, in each revision. The servers are all different.
-    async fn all(server: impl Fn() -> Server) -> Vec<(String, Self)> {
+    pub(crate) async fn all(server: impl Fn() -> Server) -> Vec<(String, Self)> {
         let mut all = Vec::new();
         for revision in Revision::ALL {
             let client = Client::new("client", "1").revisions([revision]);

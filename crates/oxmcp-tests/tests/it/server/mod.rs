@@ -9,7 +9,7 @@ mod dispatch;
 mod files;
 mod findings;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
-mod layers;
+pub(crate) mod layers;
 mod logging;
 mod prompt;
 mod resource;

@@ -139,7 +139,8 @@ impl ToolSearch {
         let tools = registry.after(None).filter(|tool| !is_own(tool.id()));
         let tools: Vec<_> = tools.cloned().collect();
         if let Some(call) = registry.get_any(&options.call) {
-            let can_be_task = tools.iter().any(|tool| tool.can_be_task());
+            // A client that asks for a task must get one, whichever tool it calls.
+            let can_be_task = !tools.is_empty() && tools.iter().all(|tool| tool.can_be_task());
             let call = call.with_entry(|entry| {
                 entry.annotations = Some(most_careful(&tools));
                 entry.execution = can_be_task.then(|| {
