@@ -141,6 +141,19 @@ impl Schema {
         Self::checked(schema, text)
     }
 
+    /// Returns the schema after a change of its value, in the same order.
+    ///
+    /// # Errors
+    /// If the change makes the schema invalid.
+    #[doc(hidden)]
+    pub fn edited(&self, edit: impl FnOnce(&mut Value)) -> Result<Self> {
+        let mut schema = self.0.marked.clone();
+        order::number_as_written(&mut schema, Text::from(self.as_raw()));
+        edit(&mut schema);
+        let text = order::write(&schema);
+        Self::checked(schema, text)
+    }
+
     /// Returns the schema as it is sent, serialized once.
     #[must_use]
     pub fn as_raw(&self) -> &RawValue {

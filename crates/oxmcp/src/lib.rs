@@ -246,11 +246,11 @@ pub use oxmcp_schema::{
 pub use server::layers;
 #[cfg(feature = "server")]
 pub use server::{
-    ArgumentOptions, Completer, CompletionInput, DetachableCall, FileResources, Finding,
-    OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, SearchOptions, Server,
-    ServerSession, SessionCall, Structured, StructuredContent, TemplateVariables, Tool, ToolCall,
-    ToolError, ToolResponse, UserDecision, WeakServer, Wrapped, file_resources, logging, prompt,
-    resource, tool,
+    ArgumentOptions, ArgumentTransform, Completer, CompletionInput, DetachableCall, FileResources,
+    Finding, OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, SearchOptions,
+    Server, ServerSession, SessionCall, Structured, StructuredContent, TemplateVariables, Tool,
+    ToolCall, ToolError, ToolResponse, ToolTransform, UserDecision, WeakServer, Wrapped,
+    file_resources, logging, prompt, resource, tool,
 };
 pub use session::{
     Progress, ProgressReport, RequestContext, StateScope, middleware, trace, with_state,

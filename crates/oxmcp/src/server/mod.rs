@@ -48,6 +48,7 @@ pub(crate) use subscriptions::ChangeBus;
 pub(crate) use tool::StoredCall;
 pub use tool::attribute::tool;
 pub use tool::{
-    DetachableCall, IntoToolError, IntoToolResult, OrToolError, SearchOptions, Structured,
-    StructuredContent, Tool, ToolArguments, ToolCall, ToolError, ToolInput, ToolResponse, Wrapped,
+    ArgumentTransform, DetachableCall, IntoToolError, IntoToolResult, OrToolError, SearchOptions,
+    Structured, StructuredContent, Tool, ToolArguments, ToolCall, ToolError, ToolInput,
+    ToolResponse, ToolTransform, Wrapped,
 };

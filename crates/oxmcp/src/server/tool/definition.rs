@@ -1,6 +1,6 @@
 //! Tool definition: the name, schemas, annotations and handler of a tool.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use oxmcp_protocol::{RawJson, Tool as Definition, ToolAnnotations};
 use oxmcp_schema::{IntoSchema, Schema, SchemaError, SchemaOptions};
@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use super::{
     IntoToolResult, ToolArguments, ToolError,
     handler::{
-        ArgumentsCheck, ErasedHandler, check_arguments, check_dynamic, erase, erase_dynamic,
+        ArgumentsCheck, ConvertsArguments, ErasedHandler, check_arguments, check_dynamic, erase,
+        erase_dynamic,
     },
     layer::{ErasedLayer, ToolCall, ToolResponse, erase_layer},
 };
@@ -85,6 +86,8 @@ pub struct Tool {
     pub(crate) is_strict: bool,
     /// Whether the schemas are listed exactly as they validate.
     pub(crate) is_exact: bool,
+    /// The outermost transformation of the arguments.
+    pub(crate) transform: Option<Arc<dyn ConvertsArguments>>,
     /// The first mistake in the definition.
     pub(crate) mistake: Option<Error>,
 }
@@ -197,6 +200,7 @@ impl Tool {
             is_live: false,
             is_strict: false,
             is_exact: false,
+            transform: None,
             access: Access::default(),
             ask_mode,
             layers: Vec::new(),

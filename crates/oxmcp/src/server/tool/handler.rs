@@ -134,6 +134,8 @@ pub struct ToolSchemas {
     pub(crate) is_live: bool,
     /// Whether invalid arguments are refused, even if they could be repaired.
     pub(crate) is_strict: bool,
+    /// The transformation of the arguments. `None` if the handler takes them as they are sent.
+    pub(crate) transform: Option<Arc<dyn ConvertsArguments>>,
 }
 
 impl Watched for ToolSchemas {
@@ -157,7 +159,7 @@ impl ToolSchemas {
     }
 
     /// Validates the arguments of a call, and repairs invalid ones. Returns the repaired arguments, if there are any.
-    fn check_or_mend(
+    pub(super) fn check_or_mend(
         &self,
         cx: &RequestContext,
         arguments: Text<'_>,
@@ -348,6 +350,27 @@ impl ToolSchemas {
 pub(crate) type ErasedHandler = Arc<
     dyn Fn(RequestContext, Box<str>, Arc<ToolSchemas>) -> BoxFuture<Result<Body>> + Send + Sync,
 >;
+
+/// A transformation of a tool, between the arguments of callers and those of the handler.
+pub(crate) trait ConvertsArguments: fmt::Debug + Send + Sync {
+    /// Validates the arguments of a caller, also as the handler would.
+    fn check(
+        &self,
+        context: RequestContext,
+        schemas: &ToolSchemas,
+        arguments: &str,
+    ) -> Result<(), ToolError>;
+}
+
+/// The check for a tool whose arguments are converted.
+pub(crate) fn check_converted(
+    context: RequestContext,
+    schemas: &ToolSchemas,
+    arguments: &str,
+) -> Result<(), ToolError> {
+    let transform = schemas.transform.as_ref();
+    transform.map_or(Ok(()), |it| it.check(context, schemas, arguments))
+}
 
 /// Validates the arguments of a call exactly as its handler would, without running it.
 pub(crate) type ArgumentsCheck = fn(RequestContext, &ToolSchemas, &str) -> Result<(), ToolError>;

@@ -22,6 +22,7 @@ mod registered;
 mod search;
 mod server;
 mod stored_call;
+mod transform;
 
 pub use definition::Tool;
 pub use error::{IntoToolError, OrToolError, ToolError};
@@ -35,3 +36,4 @@ pub(crate) use registered::RegisteredTool;
 pub use search::SearchOptions;
 pub(crate) use search::ToolSearch;
 pub(crate) use stored_call::StoredCall;
+pub use transform::{ArgumentTransform, ToolTransform};

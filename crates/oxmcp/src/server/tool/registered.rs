@@ -64,6 +64,7 @@ impl RegisteredTool {
             is_live,
             is_strict,
             is_exact,
+            transform,
             access,
             ask_mode,
             layers,
@@ -109,6 +110,7 @@ impl RegisteredTool {
             check_arguments: check,
             is_live,
             is_strict,
+            transform,
         };
         Ok(Arc::new(Self {
             definition,

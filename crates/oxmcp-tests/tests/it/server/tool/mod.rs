@@ -6,4 +6,5 @@ mod mended_arguments;
 mod refused_values;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod search;
+mod transform;
 mod validation;
