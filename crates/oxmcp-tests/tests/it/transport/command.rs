@@ -115,7 +115,7 @@ async fn missing_program_error_names_the_searched_path() {
         .env("PATH", "/bin:/nowhere");
     let error = failure(command).await.to_string();
     assert!(
-        error.contains("cannot start the server no-such-mcp-server --flag"),
+        error.contains("cannot start the server no-such-mcp-server: "),
         "{error}"
     );
     assert!(error.contains("PATH (/bin, /nowhere)"), "{error}");

@@ -113,7 +113,7 @@ impl Diagnostics {
             text.push_str(", without sending a message");
         }
         // Writing to a String cannot fail.
-        let _ = write!(text, " (command: {})", self.name);
+        let _ = write!(text, " (program: {})", self.name);
         let seen = self.seen.lock();
         if let Some(stray_line) = &seen.stray_line {
             let _ = write!(

@@ -10,19 +10,15 @@ use std::{
 
 use crate::{error::Error, logged::cut};
 
-/// The number of characters of a command line that are shown.
+/// The number of characters of a program that are shown.
 const SHOWN: usize = 200;
 /// The number of directories of `PATH` that are shown.
 const SHOWN_DIRECTORIES: usize = 12;
 
-/// The command line, for people to read.
+/// The program, for people to read. Without its arguments: they may contain secrets, and errors and logs reach models.
 pub(crate) fn display(command: &Command) -> String {
-    let mut text = word(&command.get_program().to_string_lossy());
-    for arg in command.get_args() {
-        text.push(' ');
-        text.push_str(&word(&arg.to_string_lossy()));
-    }
-    cut(text, SHOWN).into_owned()
+    let program = word(&command.get_program().to_string_lossy());
+    cut(program, SHOWN).into_owned()
 }
 
 fn word(word: &str) -> String {
@@ -135,13 +131,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn command_lines_are_readable() {
-        let mut command = Command::new("npx");
-        command
-            .args(["-y", "@scope/server", "two words", ""])
-            .env("TOKEN", "secret");
-        assert_eq!(display(&command), "npx -y @scope/server \"two words\" \"\"");
-        command.arg("ü".repeat(1000));
-        assert_eq!(display(&command).chars().count(), SHOWN + 1);
+    fn programs_are_readable() {
+        assert_eq!(display(&Command::new("my server")), "\"my server\"");
+        let long = Command::new("ü".repeat(1000));
+        assert_eq!(display(&long).chars().count(), SHOWN + 1);
+    }
+
+    #[test]
+    fn error_does_not_show_the_arguments() {
+        let mut command = Command::new("no-such-server");
+        command.args(["--token", "secret"]).env("TOKEN", "secret");
+        let error = spawn_error(&command, &ErrorKind::NotFound.into()).to_string();
+        assert!(
+            error.contains("cannot start the server no-such-server: "),
+            "{error}"
+        );
+        assert!(
+            !error.contains("secret") && !error.contains("--token"),
+            "{error}"
+        );
     }
 }
