@@ -166,7 +166,10 @@ impl Error {
         Self::protocol(ErrorCode::INTERNAL_ERROR, message)
     }
 
-    pub(crate) fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
+    /// Creates an error for work that took too long: [`is_timeout`](Self::is_timeout). It is for crates built on the SDK that wait
+    /// on behalf of a call.
+    #[must_use]
+    pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Kind::Timeout, message)
     }
 

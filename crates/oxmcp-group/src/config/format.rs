@@ -15,6 +15,15 @@ use super::{
     variables::{Dialect, Variables},
 };
 
+/// The kind of a file, as far as its contents do not tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileKind {
+    Toml,
+    Json,
+    /// Settings of Gemini CLI, which have variables of their own.
+    Gemini,
+}
+
 /// The contents of a file.
 pub(super) struct Found {
     pub(super) servers: Vec<ServerConfig>,
@@ -25,7 +34,7 @@ pub(super) struct Found {
 /// Reads the servers of a file.
 pub(super) fn read(
     root: &Node,
-    is_toml: bool,
+    kind: FileKind,
     only: Option<&str>,
     variables: Variables<'_>,
 ) -> Found {
@@ -39,7 +48,7 @@ pub(super) fn read(
             mistakes: Vec::new(),
         },
     };
-    reader.file(&At::root(root), is_toml);
+    reader.file(&At::root(root), kind);
     reader.found
 }
 
@@ -106,22 +115,26 @@ impl FileReader<'_> {
         self.mistake(at, format!("expected {expected}, found {kind}"));
     }
 
-    fn file(&mut self, root: &At<'_>, is_toml: bool) {
+    fn file(&mut self, root: &At<'_>, kind: FileKind) {
         if !matches!(root.node.value, Value::Map(_)) {
             return self.unexpected(root, "an object");
         }
-        if is_toml {
+        if kind == FileKind::Toml {
             return match root.get("mcp_servers") {
-                Some(servers) => self.servers(&servers, Dialect::Verbatim),
+                Some(servers) => self.servers(&servers, Dialect::VERBATIM),
                 None => self.mistake(root, "has no servers; add a table `[mcp_servers.NAME]`"),
             };
         }
+        let dollar = match kind {
+            FileKind::Gemini => Dialect::GEMINI,
+            FileKind::Toml | FileKind::Json => Dialect::DOLLAR,
+        };
         self.inputs(root);
         let mut is_known = false;
         for key in ["mcpServers", "servers"] {
             if let Some(servers) = root.get(key) {
                 is_known = true;
-                self.servers(&servers, Dialect::Dollar);
+                self.servers(&servers, dollar);
             }
         }
         // Beside `mcpServers` it has other settings of Gemini CLI.
@@ -131,13 +144,13 @@ impl FileReader<'_> {
             is_known = true;
             self.inputs(&mcp);
             match mcp.get("servers") {
-                Some(servers) => self.servers(&servers, Dialect::Dollar),
-                None => self.servers(&mcp, Dialect::Braces),
+                Some(servers) => self.servers(&servers, Dialect::DOLLAR_OR_BRACES),
+                None => self.servers(&mcp, Dialect::BRACES),
             }
         }
         is_known |= self.project(root);
         if !is_known && has_only_servers(root) {
-            return self.servers(root, Dialect::Dollar);
+            return self.servers(root, Dialect::DOLLAR);
         }
         if !is_known {
             self.mistake(
@@ -155,7 +168,7 @@ impl FileReader<'_> {
         let workspace = self.variables.workspace.to_string_lossy().into_owned();
         let project = projects.get(&workspace);
         if let Some(servers) = project.and_then(|it| it.get("mcpServers")) {
-            self.servers(&servers, Dialect::Dollar);
+            self.servers(&servers, Dialect::DOLLAR);
         }
         true
     }
@@ -385,7 +398,7 @@ impl FileReader<'_> {
             headers.extend(self.pairs(&members, dialect));
         }
         if let Some(members) = at.get("env_http_headers") {
-            for (header, name) in self.pairs(&members, Dialect::Verbatim) {
+            for (header, name) in self.pairs(&members, Dialect::VERBATIM) {
                 match self.variables.environment(&name) {
                     Ok(value) => headers.push((header, value)),
                     Err(problem) => self.mistake(&members, problem),

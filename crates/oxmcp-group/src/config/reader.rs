@@ -9,7 +9,11 @@ use std::{
 };
 
 use super::{
-    document::Node, error::ConfigError, format, input::Input, server::ServerConfig,
+    document::Node,
+    error::ConfigError,
+    format::{self, FileKind},
+    input::Input,
+    server::ServerConfig,
     variables::Variables,
 };
 
@@ -156,36 +160,47 @@ impl ConfigReader {
     }
 
     /// Reads the text of a file. The path is for errors, the format and the folder of the workspace. Nothing is read from the disk
-    /// but the files that servers name with `envFile`.
+    /// but the files that servers name with `envFile` or `{file:…}`.
     ///
     /// # Errors
     /// If the text contains a mistake. The error lists every mistake with its line and key.
     pub fn parse(&self, text: &str, path: impl AsRef<Path>) -> Result<Config, ConfigError> {
         let path = path.as_ref();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let is_toml = path
-            .extension()
-            .is_some_and(|it| it.eq_ignore_ascii_case("toml"));
-        let parsed = if is_toml {
-            Node::from_toml(text)
-        } else {
-            Node::from_jsonc(text)
+        let kind = kind_of(path);
+        let parsed = match kind {
+            FileKind::Toml => Node::from_toml(text),
+            FileKind::Json | FileKind::Gemini => Node::from_jsonc(text),
         };
         let root = parsed.map_err(|(line, reason)| ConfigError::of_file(path, line, reason))?;
-        let folder = self.workspace.clone().unwrap_or_else(|| folder_of(path));
+        let workspace = self.workspace.clone().unwrap_or_else(|| folder_of(path));
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let variables = Variables {
             environment: &self.environment,
             ask: &self.inputs,
-            workspace: &folder,
+            workspace: &workspace,
+            folder: absolute.parent().unwrap_or(&absolute),
             inputs: HashMap::new(),
             answers: HashMap::new(),
         };
-        let found = format::read(&root, is_toml, self.only.as_deref(), variables);
+        let found = format::read(&root, kind, self.only.as_deref(), variables);
         ConfigError::of(path, found.mistakes)?;
         Ok(Config {
             servers: found.servers,
             disabled: found.disabled,
         })
+    }
+}
+
+fn kind_of(path: &Path) -> FileKind {
+    let extension = path.extension();
+    if extension.is_some_and(|it| it.eq_ignore_ascii_case("toml")) {
+        return FileKind::Toml;
+    }
+    let folder = path.parent().and_then(Path::file_name);
+    match folder {
+        Some(folder) if folder == ".gemini" => FileKind::Gemini,
+        _ => FileKind::Json,
     }
 }
 

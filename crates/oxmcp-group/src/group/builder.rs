@@ -12,7 +12,6 @@ use super::{
     lists::{PROMPTS, RESOURCES, TOOLS},
     session::GroupSession,
     state::{Changes, Member, Shared},
-    status::ServerState,
     supervisor::{RESTARTED, supervise},
 };
 use crate::{
@@ -37,7 +36,7 @@ const MAX_SERVERS: usize = 256;
 ///     .server("mail", Command::new("mail-server"))
 ///     .connect()
 ///     .await?;
-/// for tool in group.tools() {
+/// for tool in group.tools().iter() {
 ///     println!("{}", tool.name); // files_read, files_write, mail_send
 /// }
 /// let text = group.call_tool("files_read", json!({"path": "notes.txt"})).await?;
@@ -154,8 +153,8 @@ impl ClientGroup {
         self
     }
 
-    /// Connects to all servers at the same time, and waits until each is connected or has failed. Must be called within a tokio
-    /// runtime.
+    /// Connects to all servers at the same time, and waits until each is connected or has failed once. Must be called within a
+    /// tokio runtime.
     ///
     /// # Errors
     /// As for [`start`](Self::start), and if a server fails that its configuration [requires](crate::ServerConfig::is_required).
@@ -166,10 +165,10 @@ impl ClientGroup {
     pub async fn connect(self) -> Result<GroupSession> {
         let group = self.start()?;
         group.settled().await;
-        let statuses = group.servers();
-        for (status, member) in statuses.iter().zip(&group.shared().members) {
-            if let (true, ServerState::Failed { reason }) = (member.is_required, &status.state) {
-                let label = &status.label;
+        for (index, member) in group.shared().members.iter().enumerate() {
+            let failure = group.shared().first_failure(index);
+            if let (true, Some(reason)) = (member.is_required, failure) {
+                let label = &member.label;
                 group.close().await;
                 return Err(Error::closed(format!(
                     "the required server `{label}` is not connected: {reason}"

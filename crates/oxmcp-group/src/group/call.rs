@@ -14,6 +14,7 @@ use oxmcp::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use super::{session::GroupSession, state::Shared};
 
@@ -96,7 +97,8 @@ impl GroupCall {
         self
     }
 
-    /// Sets the longest time to wait in total, as [`Call::max_total`] does.
+    /// Sets the longest time to wait in total, as [`Call::max_total`] does. It includes the time in which the server is connected
+    /// again.
     pub fn max_total(mut self, max_total: Duration) -> Self {
         self.max_total = Some(max_total);
         self
@@ -136,21 +138,37 @@ impl GroupCall {
     async fn prepare(self) -> Result<(usize, Call<CallTool>)> {
         let (server, name) = self.target?;
         let arguments = self.arguments?;
-        let session = match &self.cancel {
-            Some(cancel) => tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Err(Error::cancelled("the call was cancelled")),
-                session = self.shared.session(server) => session?,
-            },
-            None => self.shared.session(server).await?,
+        let member = self.shared.members.get(server);
+        let limit = self.timeout.or_else(|| member?.call_timeout);
+        let begun = Instant::now();
+        let cancelled = async {
+            match &self.cancel {
+                Some(cancel) => cancel.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let waited = self.max_total.into_iter().chain(limit).min();
+        let late = async {
+            match waited {
+                Some(limit) => sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let session = tokio::select! {
+            biased;
+            () = cancelled => return Err(Error::cancelled("the call was cancelled")),
+            session = self.shared.session(server) => session?,
+            () = late => return Err(Error::timeout(format!(
+                "the server `{}` was not connected again within {:?}",
+                self.shared.label(server), waited.unwrap_or_default()
+            ))),
         };
         let mut call = session.call_tool(name, arguments);
-        let member = self.shared.members.get(server);
-        if let Some(timeout) = self.timeout.or_else(|| member?.call_timeout) {
+        if let Some(timeout) = limit {
             call = call.timeout(timeout);
         }
         if let Some(max_total) = self.max_total {
-            call = call.max_total(max_total);
+            call = call.max_total(max_total.saturating_sub(begun.elapsed()));
         }
         if let Some(on_progress) = self.on_progress {
             call = call.on_progress(on_progress);
@@ -186,9 +204,7 @@ impl IntoFuture for GroupCall {
 pub(super) fn expose_uris(shared: &Shared, server: usize, block: &mut ContentBlock) {
     match block {
         ContentBlock::ResourceLink(link) => {
-            if let Some(uri) = shared.expose_uri(server, &link.uri) {
-                link.uri = uri;
-            }
+            shared.expose_uri(server, &mut link.uri);
         }
         ContentBlock::Resource(embedded) => {
             expose_contents(shared, server, &mut embedded.resource);
@@ -199,7 +215,5 @@ pub(super) fn expose_uris(shared: &Shared, server: usize, block: &mut ContentBlo
 
 /// Makes the URI of contents the one by which the group reads them.
 pub(super) fn expose_contents(shared: &Shared, server: usize, contents: &mut ResourceContents) {
-    if let Some(uri) = shared.expose_uri(server, &contents.uri) {
-        contents.uri = uri;
-    }
+    shared.expose_uri(server, &mut contents.uri);
 }

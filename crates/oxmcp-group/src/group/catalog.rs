@@ -1,11 +1,14 @@
 //! The merged lists of all servers, and the tables by which calls are routed.
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use oxmcp::protocol::{Prompt, Resource, ResourceTemplate, Tool, ToolIndex};
 
 use super::lists::Lists;
-use crate::router::{Hosts, NameTable, Naming, UriTable};
+use crate::router::{Hosts, ListedUris, NameTable, Naming, UriTable};
 
 /// A server as the catalog sees it.
 pub(super) struct Listed<'a> {
@@ -18,15 +21,13 @@ pub(super) struct Listed<'a> {
 /// The merged lists under the names of the group.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
-    pub(super) tools: Vec<Tool>,
-    pub(super) prompts: Vec<Prompt>,
-    pub(super) resources: Vec<Resource>,
-    pub(super) templates: Vec<ResourceTemplate>,
+    pub(super) tools: Arc<[Tool]>,
+    pub(super) prompts: Arc<[Prompt]>,
+    pub(super) resources: Arc<[Resource]>,
+    pub(super) templates: Arc<[ResourceTemplate]>,
     pub(super) tool_names: NameTable,
     pub(super) prompt_names: NameTable,
     pub(super) uris: UriTable,
-    pub(super) template_uris: UriTable,
-    pub(super) hosts: Hosts,
     index: OnceLock<ToolIndex>,
 }
 
@@ -37,61 +38,56 @@ impl Catalog {
             entries: fn(&Lists) -> &[T],
             name: fn(&T) -> &str,
         ) -> Vec<(&'a str, Vec<&'a str>)> {
-            let of = |it: &'a Listed<'a>| (it.label, entries(it.lists).iter().map(name).collect());
+            let of = |it: &'a Listed<'a>| (it.label, texts(entries(it.lists), name));
             servers.iter().map(of).collect()
         }
-        let without_labels = |lists: Vec<(&'a str, Vec<&'a str>)>| -> Vec<Vec<&'a str>> {
-            lists.into_iter().map(|(_, it)| it).collect()
-        };
         let labels: Vec<&str> = servers.iter().map(|it| it.label).collect();
-        let hosts = Hosts::new(&labels);
         let tools = names(servers, |it| &it.tools.entries, |it| &it.name);
         let prompts = names(servers, |it| &it.prompts.entries, |it| &it.name);
-        let uris = without_labels(names(servers, |it| &it.resources.entries, |it| &it.uri));
-        let templates = names(servers, |it| &it.templates.entries, |it| &it.uri_template);
-        let templates = without_labels(templates);
-        let mut catalog = Self {
-            tool_names: NameTable::new(naming, &tools),
-            prompt_names: NameTable::new(naming, &prompts),
-            uris: UriTable::new(&hosts, &uris),
-            template_uris: UriTable::new(&hosts, &templates),
-            hosts,
-            ..Self::default()
+        let listed = |it: &'a Listed<'a>| ListedUris {
+            uris: texts(&it.lists.resources.entries, |it| &it.uri),
+            templates: texts(&it.lists.templates.entries, |it| &it.uri_template),
         };
-        for (server, listed) in servers.iter().enumerate().filter(|(_, it)| it.is_shown) {
-            catalog.add(server, listed.lists);
-        }
-        catalog
-    }
-
-    fn add(&mut self, server: usize, lists: &Lists) {
-        for tool in &lists.tools.entries {
-            if let Some(name) = self.tool_names.exposed(server, &tool.name) {
-                let mut tool = tool.clone();
-                name.clone_into(&mut tool.name);
-                self.tools.push(tool);
-            }
-        }
-        for prompt in &lists.prompts.entries {
-            if let Some(name) = self.prompt_names.exposed(server, &prompt.name) {
-                let mut prompt = prompt.clone();
-                name.clone_into(&mut prompt.name);
-                self.prompts.push(prompt);
-            }
-        }
-        for resource in &lists.resources.entries {
-            if let Some(uri) = self.uris.exposed(server, &resource.uri) {
-                let mut resource = resource.clone();
-                uri.clone_into(&mut resource.uri);
-                self.resources.push(resource);
-            }
-        }
-        for template in &lists.templates.entries {
-            if let Some(uri) = self.template_uris.exposed(server, &template.uri_template) {
-                let mut template = template.clone();
-                uri.clone_into(&mut template.uri_template);
-                self.templates.push(template);
-            }
+        let uris: Vec<ListedUris<'_>> = servers.iter().map(listed).collect();
+        let (tool_names, prompt_names) = (
+            NameTable::new(naming, &tools),
+            NameTable::new(naming, &prompts),
+        );
+        let uris = UriTable::new(&Hosts::new(&labels), &uris);
+        Self {
+            tools: exposed(
+                servers,
+                |it| &it.tools.entries,
+                |server, tool: &mut Tool| {
+                    rename(&mut tool.name, |name| tool_names.exposed(server, name))
+                },
+            ),
+            prompts: exposed(
+                servers,
+                |it| &it.prompts.entries,
+                |server, prompt: &mut Prompt| {
+                    rename(&mut prompt.name, |name| prompt_names.exposed(server, name))
+                },
+            ),
+            resources: exposed(
+                servers,
+                |it| &it.resources.entries,
+                |server, resource: &mut Resource| {
+                    rename(&mut resource.uri, |uri| uris.exposed(server, uri))
+                },
+            ),
+            templates: exposed(
+                servers,
+                |it| &it.templates.entries,
+                |server, template: &mut ResourceTemplate| {
+                    let shown = |uri: &str| uris.exposed_template(server, uri);
+                    rename(&mut template.uri_template, shown)
+                },
+            ),
+            tool_names,
+            prompt_names,
+            uris,
+            index: OnceLock::new(),
         }
     }
 
@@ -114,4 +110,30 @@ impl Catalog {
     pub(super) fn index(&self) -> &ToolIndex {
         self.index.get_or_init(|| ToolIndex::new(&self.tools))
     }
+}
+
+fn texts<T>(entries: &[T], text: fn(&T) -> &str) -> Vec<&str> {
+    entries.iter().map(text).collect()
+}
+
+/// The entries of all servers that are shown, those under which `rename` finds a name for them.
+fn exposed<T: Clone>(
+    servers: &[Listed<'_>],
+    entries: fn(&Lists) -> &[T],
+    rename: impl Fn(usize, &mut T) -> Option<()>,
+) -> Arc<[T]> {
+    let shown = servers.iter().enumerate().filter(|(_, it)| it.is_shown);
+    let all = shown.flat_map(|(server, it)| entries(it.lists).iter().map(move |it| (server, it)));
+    let renamed = all.filter_map(|(server, entry)| {
+        let mut entry = entry.clone();
+        rename(server, &mut entry)?;
+        Some(entry)
+    });
+    renamed.collect()
+}
+
+fn rename<'a>(name: &mut String, exposed: impl Fn(&str) -> Option<&'a str>) -> Option<()> {
+    let exposed = exposed(name)?.to_owned();
+    *name = exposed;
+    Some(())
 }

@@ -52,50 +52,59 @@ impl<T> Default for List<T> {
 }
 
 impl Lists {
-    /// Reads the lists of some kinds again. A list that cannot be read keeps its entries.
+    /// Reads the lists of some kinds again. A list that cannot be read keeps its entries. Returns the kinds that could not be read.
     pub(super) async fn read(
         &mut self,
         session: &ClientSession,
         kinds: u8,
         label: &str,
         filters: &[ToolFilter],
-    ) {
+    ) -> u8 {
         let wants = |kind: u8| kinds & kind != 0;
-        tokio::join!(
+        let done = tokio::join!(
             async {
-                if wants(TOOLS) {
-                    let tools = read(session.tools(), |it: &Tool| &it.name, MAX_NAME).await;
-                    if self.tools.replace("tools", tools) {
-                        let before = self.tools.entries.len();
-                        let allows = |tool: &Tool| filters.iter().all(|it| it.allows(label, tool));
-                        self.tools.entries.retain(allows);
-                        self.denied = before - self.tools.entries.len();
-                    }
+                if !wants(TOOLS) {
+                    return true;
                 }
+                let tools = read(session.tools(), |it: &Tool| &it.name, MAX_NAME).await;
+                let is_read = self.tools.replace("tools", tools);
+                if is_read {
+                    let before = self.tools.entries.len();
+                    let allows = |tool: &Tool| filters.iter().all(|it| it.allows(label, tool));
+                    self.tools.entries.retain(allows);
+                    self.denied = before - self.tools.entries.len();
+                }
+                is_read
             },
             async {
-                if wants(PROMPTS) {
-                    let prompts = read(session.prompts(), |it: &Prompt| &it.name, MAX_NAME).await;
-                    self.prompts.replace("prompts", prompts);
+                if !wants(PROMPTS) {
+                    return true;
                 }
+                let prompts = read(session.prompts(), |it: &Prompt| &it.name, MAX_NAME).await;
+                self.prompts.replace("prompts", prompts)
             },
             async {
-                if wants(RESOURCES) {
-                    let listing = session.resources();
-                    let resources = read(listing, |it: &Resource| &it.uri, MAX_URI).await;
-                    self.resources.replace("resources", resources);
+                if !wants(RESOURCES) {
+                    return true;
                 }
+                let listing = session.resources();
+                let resources = read(listing, |it: &Resource| &it.uri, MAX_URI).await;
+                self.resources.replace("resources", resources)
             },
             async {
-                if wants(RESOURCES) {
-                    // Many servers with resources have no templates, and do not know the method.
-                    let listing = session.resource_templates().or_none();
-                    let templates =
-                        read(listing, |it: &ResourceTemplate| &it.uri_template, MAX_URI).await;
-                    self.templates.replace("resource templates", templates);
+                if !wants(RESOURCES) {
+                    return true;
                 }
+                // Many servers with resources have no templates, and do not know the method.
+                let listing = session.resource_templates().or_none();
+                let templates =
+                    read(listing, |it: &ResourceTemplate| &it.uri_template, MAX_URI).await;
+                self.templates.replace("resource templates", templates)
             },
         );
+        let (tools, prompts, resources, templates) = done;
+        let failed = |is_read: bool, kind: u8| if is_read { 0 } else { kind };
+        failed(tools, TOOLS) | failed(prompts, PROMPTS) | failed(resources && templates, RESOURCES)
     }
 
     /// The problems with the lists.

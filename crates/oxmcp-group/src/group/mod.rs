@@ -8,7 +8,6 @@ mod call;
 mod catalog;
 mod event;
 mod lent;
-mod links;
 mod lists;
 mod requests;
 mod session;

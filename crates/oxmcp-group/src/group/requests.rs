@@ -84,7 +84,7 @@ impl GroupSession {
             }
             CompletionReference::Resource(template) => {
                 let catalog = self.shared().catalog();
-                let target = catalog.template_uris.target(&template.uri);
+                let target = catalog.uris.template_target(&template.uri);
                 let target = target.or_else(|| catalog.uris.target(&template.uri));
                 let (server, uri) =
                     target.ok_or_else(|| Error::resource_not_found(&template.uri))?;

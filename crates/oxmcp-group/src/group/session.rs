@@ -9,7 +9,7 @@ use oxmcp::{
 
 use super::{
     event::GroupEvents,
-    state::Shared,
+    state::{Shared, Slot},
     status::{ServerState, ServerStatus},
 };
 
@@ -61,27 +61,27 @@ impl GroupSession {
 
     /// Returns the tools of all connected servers, by server and in its order, under their names in the group.
     #[must_use]
-    pub fn tools(&self) -> Vec<Tool> {
-        self.shared().catalog().tools.clone()
+    pub fn tools(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.shared().catalog().tools)
     }
 
     /// Returns the prompts of all connected servers, as [`tools`](Self::tools) does.
     #[must_use]
-    pub fn prompts(&self) -> Vec<Prompt> {
-        self.shared().catalog().prompts.clone()
+    pub fn prompts(&self) -> Arc<[Prompt]> {
+        Arc::clone(&self.shared().catalog().prompts)
     }
 
     /// Returns the resources of all connected servers. A URI that two servers list is in host form: see
     /// [`Hosts`](crate::router::Hosts).
     #[must_use]
-    pub fn resources(&self) -> Vec<Resource> {
-        self.shared().catalog().resources.clone()
+    pub fn resources(&self) -> Arc<[Resource]> {
+        Arc::clone(&self.shared().catalog().resources)
     }
 
     /// Returns the resource templates of all connected servers, with their URIs as [`resources`](Self::resources) has them.
     #[must_use]
-    pub fn resource_templates(&self) -> Vec<ResourceTemplate> {
-        self.shared().catalog().templates.clone()
+    pub fn resource_templates(&self) -> Arc<[ResourceTemplate]> {
+        Arc::clone(&self.shared().catalog().templates)
     }
 
     /// Returns the tools that fit a query best, the best first: for a model that is not to see all of them. Words are compared
@@ -160,13 +160,12 @@ impl GroupSession {
         }
     }
 
-    /// Waits until each server is connected or has failed for the first time.
+    /// Waits until the first attempt to connect to each server is over, whether it succeeded or failed.
     ///
     /// # Cancel safety
     /// Cancel safe.
     pub async fn settled(&self) {
-        let is_settled = |it: &ServerState| *it != ServerState::Connecting;
-        self.shared().until_all(is_settled).await;
+        self.shared().until_all(|it| it.first.is_some()).await;
     }
 
     /// Closes all sessions, and waits until they have ended.
@@ -176,7 +175,8 @@ impl GroupSession {
     pub async fn close(&self) {
         let shared = self.shared();
         shared.stop.cancel();
-        shared.until_all(|it| *it == ServerState::Closed).await;
+        let is_closed = |it: &Slot| it.state == ServerState::Closed;
+        shared.until_all(is_closed).await;
         shared.end_events();
     }
 

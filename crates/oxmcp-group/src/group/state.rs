@@ -15,7 +15,6 @@ use super::{
     catalog::{Catalog, Listed},
     event::{self, GroupEvent},
     lent::Home,
-    links::Links,
     lists::Lists,
     status::{ServerState, ServerStatus},
 };
@@ -71,7 +70,6 @@ pub(super) struct Shared {
 struct State {
     slots: Vec<Slot>,
     catalog: Arc<Catalog>,
-    links: Links,
     /// `None` when the group is closed.
     events: Option<broadcast::Sender<GroupEvent>>,
 }
@@ -81,11 +79,13 @@ struct State {
 pub(super) struct Slot {
     pub(super) state: ServerState,
     pub(super) session: Option<ClientSession>,
-    pub(super) lists: Lists,
+    pub(super) lists: Arc<Lists>,
     /// Whether its entries are in the lists of the group. They stay there while it is connected again for the first time.
     pub(super) is_shown: bool,
     /// The reason of the last failure.
     pub(super) reason: String,
+    /// The outcome of the first attempt to connect: `None` until it is over, or the reason of its failure.
+    pub(super) first: Option<Result<(), String>>,
 }
 
 impl Shared {
@@ -93,15 +93,15 @@ impl Shared {
         let slot = Slot {
             state: ServerState::Connecting,
             session: None,
-            lists: Lists::default(),
+            lists: Arc::default(),
             is_shown: false,
             reason: String::new(),
+            first: None,
         };
         Self {
             state: Mutex::new(State {
                 slots: vec![slot; members.len()],
                 catalog: Arc::default(),
-                links: Links::default(),
                 events: Some(broadcast::Sender::new(event::CAPACITY)),
             }),
             retries: members.iter().map(|_| Notify::new()).collect(),
@@ -120,10 +120,10 @@ impl Shared {
         Arc::clone(&self.lock().catalog)
     }
 
-    pub(super) fn lists(&self, index: usize) -> Lists {
+    pub(super) fn lists(&self, index: usize) -> Arc<Lists> {
         let state = self.lock();
         let slot = state.slots.get(index);
-        slot.map(|it| it.lists.clone()).unwrap_or_default()
+        slot.map(|it| Arc::clone(&it.lists)).unwrap_or_default()
     }
 
     /// Changes the state of a server, and all that follows from it: the catalog, the events.
@@ -200,17 +200,22 @@ impl Shared {
         self.members.get(index).map_or("", |it| &it.label)
     }
 
-    /// Waits until a condition holds for the states of all servers.
-    pub(super) async fn until_all(&self, holds: impl Fn(&ServerState) -> bool) {
+    /// Waits until a condition holds for all servers.
+    pub(super) async fn until_all(&self, holds: impl Fn(&Slot) -> bool) {
         let mut version = self.version.subscribe();
         loop {
             version.mark_unchanged();
-            if self.lock().slots.iter().all(|slot| holds(&slot.state)) {
+            if self.lock().slots.iter().all(&holds) {
                 return;
             }
             // The sender is in `self`, so that it cannot be gone.
             let _ = version.changed().await;
         }
+    }
+
+    /// The reason for which the first attempt to connect to a server failed.
+    pub(super) fn first_failure(&self, index: usize) -> Option<String> {
+        self.lock().slots.get(index)?.first.clone()?.err()
     }
 
     /// The session of a server. Waits while a server that was connected is being connected again.
@@ -284,29 +289,17 @@ impl Shared {
         if self.members.len() == 1 {
             return Ok((0, uri.to_owned()));
         }
-        let state = self.lock();
-        let catalog = &state.catalog;
-        let found = catalog.uris.target(uri).or_else(|| {
-            let by_link = state.links.get(uri).map(|server| (server, uri.to_owned()));
-            by_link.or_else(|| catalog.template_uris.target_by_template(uri))
-        });
+        let found = self.catalog().uris.target(uri);
         found.ok_or_else(|| Error::resource_not_found(uri))
     }
 
-    /// The form of a server's URI under which the group routes it to the server. `None` if it stays as it is.
-    pub(super) fn expose_uri(&self, server: usize, uri: &str) -> Option<String> {
+    /// Changes a URI of a server to the form by which the group reads it.
+    pub(super) fn expose_uri(&self, server: usize, uri: &mut String) {
         if self.members.len() == 1 {
-            return None;
+            return;
         }
-        let mut state = self.lock();
-        let catalog = Arc::clone(&state.catalog);
-        if let Some(exposed) = catalog.uris.exposed(server, uri) {
-            return (exposed != uri).then(|| exposed.to_owned());
-        }
-        if catalog.uris.is_listed(uri) || state.links.note(server, uri) != server {
-            return catalog.hosts.qualify(server, uri);
-        }
-        None
+        let catalog = self.catalog();
+        *uri = catalog.uris.exposed_link(server, uri).into_owned();
     }
 }
 

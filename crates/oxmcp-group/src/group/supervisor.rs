@@ -44,11 +44,11 @@ pub(super) async fn supervise(shared: Arc<Shared>, index: usize) {
             opened = open(member, last.as_ref(), shared.lists(index)) => opened,
         };
         let reason = match opened {
-            Ok((session, lists)) => {
+            Ok((session, lists, failed)) => {
                 last = Some(session.clone());
                 let begun = Instant::now();
                 set_ready(&shared, index, &session, lists);
-                let Some(reason) = serve(&shared, index, member, &session).await else {
+                let Some(reason) = serve(&shared, index, member, &session, failed).await else {
                     break;
                 };
                 if begun.elapsed() >= STABLE {
@@ -77,6 +77,8 @@ pub(super) async fn supervise(shared: Arc<Shared>, index: usize) {
         slot.state = ServerState::Closed;
         slot.session = None;
         slot.is_shown = false;
+        slot.first
+            .get_or_insert_with(|| Err("the group is closed".into()));
     });
 }
 
@@ -99,8 +101,9 @@ fn set_ready(shared: &Shared, index: usize, session: &ClientSession, lists: List
     shared.change(index, |slot| {
         slot.state = ServerState::Ready;
         slot.session = Some(session);
-        slot.lists = lists;
+        slot.lists = Arc::new(lists);
         slot.is_shown = true;
+        slot.first.get_or_insert(Ok(()));
     });
 }
 
@@ -119,19 +122,21 @@ fn set_failed(shared: &Shared, index: usize, reason: String) {
     );
     shared.change(index, |slot| {
         slot.reason.clone_from(&reason);
+        slot.first.get_or_insert_with(|| Err(reason.clone()));
         slot.state = ServerState::Failed { reason };
         slot.session = None;
         slot.is_shown = false;
     });
 }
 
-/// Opens a session, and reads all lists.
+/// Opens a session, and reads all lists. Returns the kinds of those that could not be read, too.
 async fn open(
     member: &Member,
     last: Option<&ClientSession>,
-    mut lists: Lists,
-) -> Result<(ClientSession, Lists)> {
+    lists: Arc<Lists>,
+) -> Result<(ClientSession, Lists, u8)> {
     let limit = member.connect_timeout;
+    let mut lists = Arc::unwrap_or_clone(lists);
     let opening = async {
         let session = match last {
             Some(last) => last.reconnect().await?,
@@ -143,10 +148,10 @@ async fn open(
                 member.client.connect(transport).await?
             }
         };
-        lists
+        let failed = lists
             .read(&session, ALL, &member.label, &member.filters)
             .await;
-        Ok((session, lists))
+        Ok((session, lists, failed))
     };
     // The future is large, and waits most of the time.
     match timeout(limit, Box::pin(opening)).await {
@@ -157,19 +162,32 @@ async fn open(
     }
 }
 
-/// Follows the changes of a session. Returns the reason of its end, or `None` when the group stops.
+/// Follows the changes of a session, and reads the lists again that could not be read. Returns the reason of its end, or `None` when
+/// the group stops.
 async fn serve(
     shared: &Shared,
     index: usize,
     member: &Member,
     session: &ClientSession,
+    mut failed: u8,
 ) -> Option<String> {
+    let mut pause = FIRST_PAUSE;
     loop {
+        let again = async {
+            match failed {
+                0 => std::future::pending().await,
+                _ => sleep(pause).await,
+            }
+        };
         let changed = select! {
             biased;
             () = shared.stop.cancelled() => return None,
             ended = session.wait() => return Some(reason_of(ended)),
             changed = member.changes.take() => changed,
+            () = again => {
+                pause = LONGEST_PAUSE.min(pause * 2);
+                failed
+            }
         };
         if changed & RESTARTED != 0 {
             shared.send(GroupEvent::Restarted {
@@ -181,28 +199,30 @@ async fn serve(
         } else {
             changed
         };
-        let mut pause = LIST_PAUSE;
-        let mut lists = shared.lists(index);
+        let mut lists = Arc::unwrap_or_clone(shared.lists(index));
         let reading = lists.read(session, kinds, &member.label, &member.filters);
         select! {
             biased;
             () = shared.stop.cancelled() => return None,
             ended = session.wait() => return Some(reason_of(ended)),
             read = timeout(member.connect_timeout, Box::pin(reading)) => {
-                if read.is_err() {
-                    tracing::warn!(server = member.label, "a server of the group did not list its features in time; trying again");
-                    member.changes.report(kinds);
-                    pause = LONGEST_PAUSE;
+                if let Ok(unread) = read {
+                    failed = failed & !kinds | unread;
+                    shared.change(index, |slot| slot.lists = Arc::new(lists));
                 } else {
-                    shared.change(index, |slot| slot.lists = lists);
+                    tracing::warn!(server = member.label, "a server of the group did not list its features in time; trying again");
+                    failed |= kinds;
                 }
             }
+        }
+        if failed == 0 {
+            pause = FIRST_PAUSE;
         }
         select! {
             biased;
             () = shared.stop.cancelled() => return None,
             ended = session.wait() => return Some(reason_of(ended)),
-            () = sleep(pause) => {}
+            () = sleep(LIST_PAUSE) => {}
         }
     }
 }

@@ -17,4 +17,4 @@ mod names;
 mod uris;
 
 pub use names::{NameTable, Naming, Prefix};
-pub use uris::{Hosts, UriTable};
+pub use uris::{Hosts, ListedUris, UriTable};

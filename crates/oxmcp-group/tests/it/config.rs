@@ -153,6 +153,24 @@ fn other_formats_are_read() {
     let text = r#"{"mcp": {"f": {"type": "local", "command": ["bun", "x"], "environment": {"T": "{env:TOKEN}"}}}}"#;
     let config = parse(text, "opencode.jsonc").unwrap();
     assert_eq!(config.servers()[0].command_line(), Some("bun x"));
+    // Both VS Code and OpenCode have servers here.
+    for value in ["{env:TOKEN}", "${TOKEN}"] {
+        let text = format!(
+            r#"{{"mcp": {{"servers": {{"f": {{"command": "x", "args": ["{value}"]}}}}}}}}"#
+        );
+        assert!(parse(&text, "opencode.json").is_ok(), "{value}");
+        let unset = text.replace("TOKEN", "UNSET");
+        assert!(
+            mistakes(&unset, "opencode.json").contains("`UNSET` is not set"),
+            "{value}"
+        );
+    }
+    let text = r#"{"mcpServers": {"f": {"command": "x", "env": {"T": "$UNSET"}}}}"#;
+    assert!(
+        parse(text, ".mcp.json").is_ok(),
+        "only Gemini CLI expands it"
+    );
+    assert!(mistakes(text, ".gemini/settings.json").contains("`UNSET` is not set"));
 }
 
 #[test]
@@ -261,6 +279,18 @@ fn files_are_read_from_the_disk() {
     assert!(
         shown.contains(r#"env_or_headers: ["A", "B", "C"]"#),
         "{shown}"
+    );
+    fs::write(folder.join(".vscode/key"), " secret\n").unwrap();
+    let with_file = r#"{"mcp": {"a": {"type": "local", "command": ["{file:key}"]}}}"#;
+    fs::write(&path, with_file).unwrap();
+    let config = Config::read(&path).unwrap();
+    let name = oxmcp::transport::Transport::name(&config.servers()[0].transport());
+    assert_eq!(name, "secret", "relative to the file, and trimmed");
+    fs::write(&path, with_file.replace("key", "none")).unwrap();
+    let error = Config::read(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("mcp.a.command.0: could not read "),
+        "{error}"
     );
     fs::write(&path, text.replace(".env", "none.env")).unwrap();
     let error = Config::read(&path).unwrap_err().to_string();

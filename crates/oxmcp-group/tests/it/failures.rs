@@ -266,3 +266,83 @@ async fn mistakes_in_the_settings_are_errors() {
             .contains("more than 256 servers")
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn settled_waits_for_first_attempts_only() {
+    let flaky = Remote::new(server("flaky", &["x"]));
+    let slow = Remote::new(server("slow", &["x"]));
+    flaky.set(Mode::Refuse);
+    slow.set(Mode::Hang);
+    let group = ClientGroup::new(client())
+        .server("flaky", flaky.clone())
+        .server("slow", slow.clone())
+        .connect_timeout(Duration::from_secs(10))
+        .start()
+        .unwrap();
+    tokio::task::yield_now().await;
+    // The second attempt begins after a second, and ends after the first of the other server.
+    flaky.set(Mode::Hang);
+    let begun = tokio::time::Instant::now();
+    group.settled().await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(10));
+    let state = &group.servers()[0].state;
+    assert_eq!(*state, ServerState::Connecting, "it is tried again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn max_total_includes_the_wait_for_a_connection() {
+    let mortal = Remote::new(server("a", &["x"]));
+    let group = connect(client(), &[("a", &mortal)]).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let mut events = group.events();
+    mortal.set(Mode::Hang);
+    mortal.kill().await;
+    let connecting = GroupEvent::Server {
+        server: "a".into(),
+        state: ServerState::Connecting,
+    };
+    wait_for(&mut events, &connecting).await;
+    for limit in [true, false] {
+        let (call, begun) = (group.call_tool("a_x", ()), tokio::time::Instant::now());
+        let call = match limit {
+            true => call.max_total(Duration::from_secs(3)),
+            false => call.timeout(Duration::from_secs(3)),
+        };
+        let error = call.await.unwrap_err();
+        assert!(error.is_timeout(), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("`a` was not connected again within 3s"),
+            "{error}"
+        );
+        assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_list_is_read_again() {
+    let failures = Arc::new(AtomicUsize::new(2));
+    let left = Arc::clone(&failures);
+    let fail = move |request: Request, next: Next| {
+        let left = Arc::clone(&left);
+        async move {
+            let take = |it: usize| it.checked_sub(1);
+            let is_failing = request.method() == "tools/list"
+                && left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+                    .is_ok();
+            match is_failing {
+                true => Err(Error::internal("no disk")),
+                false => next.run(request).await,
+            }
+        }
+    };
+    let half = server("half", &["x"]).layer(from_fn(fail));
+    let group = connect(client(), &[("half", &Remote::new(half))]).await;
+    assert!(tool_names(&group).is_empty());
+    let mut events = group.events();
+    wait_for(&mut events, &GroupEvent::ToolsChanged).await;
+    assert_eq!(tool_names(&group), ["half_x"]);
+    assert!(group.servers()[0].problems.is_empty());
+}

@@ -19,7 +19,16 @@ fn office(name: &'static str) -> Server {
     let links = move || async move {
         let own = format!("only://{name}");
         let unlisted = format!("{name}://unlisted");
-        CallToolResult::new(["shared://x", &own, &unlisted, "stray://y"].map(link))
+        CallToolResult::new(
+            [
+                "shared://x",
+                &own,
+                &unlisted,
+                "stray://y",
+                "https://example.com/",
+            ]
+            .map(link),
+        )
     };
     let note = move |Note { id }: Note| async move { format!("note {id} of {name}") };
     Server::new(name, "1.0.0")
@@ -59,14 +68,19 @@ async fn read(group: &GroupSession, uri: &str) -> (String, String) {
 async fn resources_keep_their_uri_unless_shared() {
     for client in clients() {
         let group = group(client).await;
-        let uris: Vec<String> = group.resources().into_iter().map(|it| it.uri).collect();
+        let uris: Vec<String> = group.resources().iter().map(|it| it.uri.clone()).collect();
         assert_eq!(
             uris,
-            ["only://a", "shared://a/x", "only://b", "shared://b/x"]
+            [
+                "only://a",
+                "shared://server@a/x",
+                "only://b",
+                "shared://server@b/x"
+            ]
         );
         for (uri, text) in [
-            ("shared://a/x", "x of a"),
-            ("shared://b/x", "x of b"),
+            ("shared://server@a/x", "x of a"),
+            ("shared://server@b/x", "x of b"),
             ("only://b", "o of b"),
         ] {
             let expected = (uri.to_owned(), text.to_owned());
@@ -94,11 +108,16 @@ async fn templates_are_routed_and_completed() {
             .iter()
             .map(|it| it.uri_template.as_str())
             .collect();
-        let expected = ["a://{id}", "note://a/{id}", "b://{id}", "note://b/{id}"];
+        let expected = [
+            "a://{id}",
+            "note://server@a/{id}",
+            "b://{id}",
+            "note://server@b/{id}",
+        ];
         assert_eq!(templates, expected);
-        assert_eq!(read(&group, "note://b/7").await.1, "note 7 of b");
+        assert_eq!(read(&group, "note://server@b/7").await.1, "note 7 of b");
         assert_eq!(read(&group, "a://7").await.1, "note 7 of a");
-        let reference = CompletionReference::resource("note://b/{id}");
+        let reference = CompletionReference::resource("note://server@b/{id}");
         let completed = group
             .complete(CompleteParams::new(reference, "id", ""))
             .await
@@ -122,7 +141,7 @@ async fn links_in_results_can_be_read() {
                 })
                 .collect();
             let own = [
-                format!("shared://{label}/x"),
+                format!("shared://server@{label}/x"),
                 format!("only://{label}"),
                 format!("{label}://unlisted"),
             ];
@@ -130,13 +149,10 @@ async fn links_in_results_can_be_read() {
             for (uri, says) in own.iter().zip(["x", "o", "note unlisted"]) {
                 assert_eq!(read(&group, uri).await.1, format!("{says} of {label}"));
             }
-            // The first server that has shown a URI keeps it as it is.
-            let expected = if label == "b" {
-                "stray://y"
-            } else {
-                "stray://a/y"
-            };
+            // Neither server lists it: a link that is left as it is could be read from the other.
+            let expected = format!("stray://server@{label}/y");
             assert_eq!(uris[3], expected);
+            assert_eq!(uris[4], "https://example.com/");
         }
     }
 }
@@ -145,7 +161,7 @@ async fn links_in_results_can_be_read() {
 async fn prompts_are_merged_and_routed() {
     for client in clients() {
         let group = group(client).await;
-        let names: Vec<String> = group.prompts().into_iter().map(|it| it.name).collect();
+        let names: Vec<String> = group.prompts().iter().map(|it| it.name.clone()).collect();
         assert_eq!(names, ["a_greet", "b_greet"]);
         let result = group.get_prompt("b_greet", ()).await.unwrap();
         assert_eq!(result.messages[0].content.as_text(), Some("hello from b"));

@@ -98,7 +98,7 @@ pub(crate) async fn connect(client: Client, servers: &[(&str, &Remote)]) -> Grou
 }
 
 pub(crate) fn tool_names(group: &GroupSession) -> Vec<String> {
-    group.tools().into_iter().map(|it| it.name).collect()
+    group.tools().iter().map(|it| it.name.clone()).collect()
 }
 
 pub(crate) async fn say(group: &GroupSession, tool: &str) -> oxmcp::Result<String> {
