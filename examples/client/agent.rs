@@ -92,7 +92,7 @@ async fn main() -> Result<()> {
         println!("{} is {:?}", server.label, server.state);
     }
     let api = ModelApi::AnthropicMessages;
-    let tools = api.tools(&group.tools());
+    let tools = api.tools(group.tools().iter());
     let mut messages = vec![json!({"role": "user", "content": "Add 19 and 23, and note the sum."})];
     loop {
         let reply = model(&tools, &messages);

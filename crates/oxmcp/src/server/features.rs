@@ -38,7 +38,7 @@ use crate::{
         logging::LogOptions,
         prompt::RegisteredPrompt,
         registry::{Feature, Registry},
-        resource::{RegisteredResource, RegisteredTemplate, Routes},
+        resource::{Reader, RegisteredResource, RegisteredTemplate, Routes},
         subscriptions::{ResourceSubscriptions, Topics},
         tool::{RegisteredTool, ToolSearch},
     },
@@ -71,6 +71,8 @@ pub(crate) struct Features {
     pub(crate) templates: Registry<RegisteredTemplate>,
     /// `templates`, in the order in which they are matched.
     pub(crate) routes: Routes,
+    /// The reader of URIs that no resource or template matches.
+    pub(crate) resource_fallback: Option<Arc<Reader>>,
     /// The hooks for subscriptions to resources; `None` if clients cannot subscribe.
     pub(crate) subscriptions: Option<ResourceSubscriptions>,
     /// Whether an argument can be completed. A declared capability stays.
@@ -196,6 +198,7 @@ impl Features {
             resources: Registry::default(),
             templates: Registry::default(),
             routes: Routes::default(),
+            resource_fallback: None,
             subscriptions: None,
             has_completions: false,
             problem: None,

@@ -1,6 +1,11 @@
 //! Session of a server with one client: connecting, client information, notifications, and closing.
 
-use std::{any::Any, future::ready, sync::Arc};
+use std::{
+    any::Any,
+    future::ready,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use oxmcp_protocol::{
     ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
@@ -36,6 +41,21 @@ use crate::{
 pub struct ServerSession {
     connection: Arc<Connection>,
     role: Arc<ServerRole>,
+}
+
+/// Handles are equal if they refer to the same session.
+impl PartialEq for ServerSession {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.connection, &other.connection)
+    }
+}
+
+impl Eq for ServerSession {}
+
+impl Hash for ServerSession {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.connection).hash(state);
+    }
 }
 
 impl ServerSession {

@@ -79,6 +79,25 @@ macro_rules! options {
     };
 }
 
+/// Implements `entry` of a type that has the field `definition`, whose id is `$id` and stays as it is.
+macro_rules! entry {
+    ($type:ident of $definition:ident by $id:ident: $noun:literal) => {
+        impl $type {
+            #[doc = concat!(
+                "Changes the ", $noun, "'s entry in the listing, for example to that of another server. `", stringify!($id), "` \
+                 stays as it is."
+            )]
+            #[must_use]
+            pub fn entry(mut self, change: impl FnOnce(&mut $definition)) -> Self {
+                let id = self.definition.$id.clone();
+                change(&mut self.definition);
+                self.definition.$id = id;
+                self
+            }
+        }
+    };
+}
+
 /// Implements the options of [`Resource`](crate::Resource) and [`ResourceTemplate`](crate::ResourceTemplate), which also have
 /// the field `cache`.
 macro_rules! resource_options {
@@ -150,5 +169,6 @@ pub(crate) fn misuse_of<T: Feature>(id: &str, problem: &str) -> Error {
     Error::misuse(format!("{} {id:?}: {problem}", T::KIND))
 }
 
+pub(crate) use entry;
 pub(crate) use options;
 pub(crate) use resource_options;

@@ -104,9 +104,14 @@ pub(crate) fn read_resource(call: &Call<'_>) -> Result<Served> {
         // The caller does not see the resource, so a matching template must not serve it either.
         return Err(Error::resource_not_found(&uri));
     } else {
-        let found = features.routes.find(&uri, &call.cx);
-        let (template, captures) = found.ok_or_else(|| Error::resource_not_found(&uri))?;
-        (template.reader(), captures)
+        match (
+            features.routes.find(&uri, &call.cx),
+            &features.resource_fallback,
+        ) {
+            (Some((template, captures)), _) => (template.reader(), captures),
+            (None, Some(reader)) if !features.routes.hides(&uri, &call.cx) => (reader, Vec::new()),
+            (None, _) => return Err(Error::resource_not_found(&uri)),
+        }
     };
     let target = Target::new(&uri, captures);
     let mode = reader.ask_mode();

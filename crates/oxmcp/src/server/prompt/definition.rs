@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     server::{
         completion::{Completer, Completers, IntoCompleter},
-        definitions::options::options,
+        definitions::options::{entry, options},
         registry::{Access, AskMode},
     },
     session::{
@@ -269,6 +269,8 @@ impl Prompt {
             .get_or_insert_with(|| Error::misuse(format!("prompt {name:?}: {mistake}")));
     }
 }
+
+entry!(Prompt of Definition by name: "prompt");
 
 options! {
     Prompt by name: "prompt",

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::Error,
     server::{
-        definitions::options::resource_options,
+        definitions::options::{entry, resource_options},
         registry::{Access, AskMode},
     },
     session::handler::traits::{Handler, HandlerFuture},
@@ -119,3 +119,4 @@ impl Resource {
 }
 
 resource_options!(Resource by uri: "resource");
+entry!(Resource of Definition by uri: "resource");

@@ -161,6 +161,20 @@ where
     })
 }
 
+/// Erases the type of a handler of any URI.
+pub(crate) fn erase_fallback<F, Fut>(handler: F) -> ErasedHandler
+where
+    F: Fn(RequestContext, String) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output: IntoResourceResult> + Send + 'static,
+{
+    Arc::new(move |context, target| {
+        let running = handler(context, target.uri.as_ref().to_owned());
+        Ok(Box::pin(async move {
+            running.await.into_resource_result(&target.uri)
+        }))
+    })
+}
+
 /// Erases the type of a template's handler that takes the variables as strings.
 pub(crate) fn erase_dynamic<F, Fut>(handler: F) -> ErasedHandler
 where

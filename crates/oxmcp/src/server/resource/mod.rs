@@ -16,6 +16,6 @@ pub use files::{FileResources, file_resources};
 pub(crate) use handler::Target;
 pub use handler::{ResourceArguments, TemplateArguments, TemplateInput};
 pub use output::IntoResourceResult;
-pub(crate) use registered::{RegisteredResource, RegisteredTemplate, Routes};
+pub(crate) use registered::{Reader, RegisteredResource, RegisteredTemplate, Routes};
 pub use template::ResourceTemplate;
 pub use variables::TemplateVariables;

@@ -15,6 +15,7 @@ use super::{
     template::Lister,
 };
 use crate::{
+    debug::opaque_debug,
     error::Result,
     logged::Logged,
     server::{
@@ -185,6 +186,8 @@ pub(crate) struct Reader {
     inline: Arc<InlineExecution>,
 }
 
+opaque_debug!(Reader, |it| { name: it.name });
+
 impl Watched for Reader {
     fn label(&self) -> String {
         format!("resource {}", self.name)
@@ -192,6 +195,19 @@ impl Watched for Reader {
 }
 
 impl Reader {
+    /// The reader of all URIs that a server does not list.
+    pub(crate) fn fallback(handler: ErasedHandler, ask_mode: AskMode) -> Self {
+        Self {
+            name: "without an entry".into(),
+            handler,
+            mime_type: None,
+            cache: None,
+            ask_mode,
+            is_restricted: false,
+            inline: Arc::new(InlineExecution::new()),
+        }
+    }
+
     pub(crate) fn ask_mode(&self) -> AskMode {
         self.ask_mode
     }

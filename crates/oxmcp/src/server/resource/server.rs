@@ -1,17 +1,23 @@
 //! Methods of a server to add and remove resources and resource templates.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
 use oxmcp_protocol::CacheHint;
 
-use super::{FileResources, RegisteredResource, RegisteredTemplate, Resource, ResourceTemplate};
+use super::{
+    FileResources, IntoResourceResult, Reader, RegisteredResource, RegisteredTemplate, Resource,
+    ResourceTemplate, handler::erase_fallback,
+};
 use crate::{
     error::Result,
     server::{
-        registry::{Feature, IntoFeature},
+        registry::{AskMode, Feature, IntoFeature},
         server::Server,
     },
-    session::handler::state_scope::{OfState, StateScope},
+    session::{
+        connection::RequestContext,
+        handler::state_scope::{OfState, StateScope},
+    },
 };
 
 impl Server {
@@ -142,6 +148,37 @@ impl Server {
     #[must_use]
     pub fn cache_resource_templates(self, hint: CacheHint) -> Self {
         self.with(|features| features.templates.cache = hint)
+    }
+
+    /// Sets the function that reads the URIs that no resource and no template has, for example those to which results of another
+    /// server refer.
+    ///
+    /// It fails with [`Error::resource_not_found`](crate::Error::resource_not_found) for a URI that does not exist. Callers from
+    /// which a template is [hidden](crate::Resource::visible_to) do not reach it with the URIs of that template.
+    ///
+    /// ```
+    /// use oxmcp::{Error, RequestContext, Server};
+    ///
+    /// let server = Server::new("mirror", "1.0.0").resource_fallback(|_cx: RequestContext, uri: String| async move {
+    ///     match uri.strip_prefix("mirror://") {
+    ///         Some(path) => Ok(format!("the contents of {path}")),
+    ///         None => Err(Error::resource_not_found(&uri)),
+    ///     }
+    /// });
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn resource_fallback<F, Fut>(self, read: F) -> Self
+    where
+        F: Fn(RequestContext, String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output: IntoResourceResult> + Send + 'static,
+    {
+        let mode = AskMode::of(true, Fut::Output::IS_REPLY);
+        let reader = Arc::new(Reader::fallback(erase_fallback(read), mode));
+        self.with(|features| {
+            features.resource_fallback = Some(reader);
+            features.resources.declare();
+        })
     }
 
     /// Serves the files of a directory. See [`file_resources`](crate::server::file_resources).

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     server::{
         completion::{Completer, Completers, IntoCompleter},
-        definitions::options::resource_options,
+        definitions::options::{entry, resource_options},
         registry::{Access, AskMode},
     },
     session::{
@@ -266,6 +266,7 @@ impl ResourceTemplate {
 }
 
 resource_options!(ResourceTemplate by uri_template: "template");
+entry!(ResourceTemplate of Definition by uri_template: "template");
 
 fn of_template(uri_template: &str, mistake: &str) -> Error {
     Error::misuse(format!("resource template {uri_template:?}: {mistake}"))
