@@ -24,6 +24,7 @@
 //! | [`ServerStatus`], [`ServerState`], [`GroupEvent`] | the states of its servers, and their changes |
 //! | [`Config`], [`ConfigReader`], [`ServerConfig`] | the configuration files of hosts |
 //! | [`ToolRule`] | tools that are allowed or denied |
+//! | `Gateway`, `ProxyServer` | servers behind a server (feature `gateway`) |
 //! | [`ModelApi`] | tools and results in the forms of the APIs of models |
 //! | [`router`] | names and URIs: which server they belong to |
 //!
@@ -34,12 +35,16 @@
 
 mod config;
 mod filter;
+#[cfg(feature = "gateway")]
+mod gateway;
 mod group;
 mod model;
 pub mod router;
 
 pub use config::{Config, ConfigError, ConfigReader, Input, Mistake, ServerConfig};
 pub use filter::ToolRule;
+#[cfg(feature = "gateway")]
+pub use gateway::{Gateway, GatewaySession, ProxyServer, Upstream};
 pub use group::{
     ClientGroup, GroupCall, GroupEvent, GroupEvents, GroupSession, Origin, ServerState,
     ServerStatus,

@@ -10,6 +10,8 @@ mod event;
 mod lent;
 mod lists;
 mod requests;
+#[cfg(feature = "gateway")]
+mod routes;
 mod session;
 mod state;
 mod status;

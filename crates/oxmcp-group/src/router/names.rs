@@ -27,6 +27,7 @@ pub struct Naming {
     prefix: Prefix,
     separator: String,
     max_length: usize,
+    is_unchanged: bool,
 }
 
 impl Default for Naming {
@@ -35,11 +36,21 @@ impl Default for Naming {
             prefix: Prefix::Always,
             separator: "_".into(),
             max_length: 64,
+            is_unchanged: false,
         }
     }
 }
 
 impl Naming {
+    /// Leaves the names of a single server as they are. The names of several servers get prefixes nevertheless.
+    #[must_use]
+    pub fn unchanged() -> Self {
+        Self {
+            is_unchanged: true,
+            ..Self::default()
+        }
+    }
+
     /// Sets when names get a prefix. Default: always.
     #[must_use]
     pub fn prefix(mut self, prefix: Prefix) -> Self {
@@ -87,6 +98,14 @@ impl NameTable {
     /// once.
     #[must_use]
     pub fn new<S: AsRef<str>>(naming: &Naming, servers: &[(&str, Vec<S>)]) -> Self {
+        if let (true, [(_, names)]) = (naming.is_unchanged, servers) {
+            let names = names.iter().map(|it| it.as_ref().to_owned());
+            let own: HashMap<String, String> = names.map(|it| (it.clone(), it)).collect();
+            return Self {
+                targets: own.keys().map(|it| (it.clone(), (0, it.clone()))).collect(),
+                exposed: vec![own],
+            };
+        }
         let mut lists: Vec<Vec<&str>> = Vec::with_capacity(servers.len());
         for (_, names) in servers {
             let mut names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();

@@ -1,0 +1,335 @@
+//! The features of the upstreams as features of the server: each call is passed on.
+
+use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc};
+
+use oxmcp::{
+    CompletionInput, Error, Prompt, Reply, RequestContext, Resource, ResourceTemplate, Result,
+    Server, TemplateVariables, Tool, ToolError, protocol,
+    protocol::{
+        CallToolResult, CompleteParams, Completion, CompletionContext, CompletionReference,
+        ContentBlock, GetPromptResult, Meta, OrderedMap, ReadResourceResult,
+        method::{CallTool, GetPrompt, ReadResource},
+    },
+};
+use serde_json::value::RawValue;
+
+use super::{calls::pass_on, path, state::Inner};
+use crate::group::GroupEvent;
+
+/// Adds the features, and follows their changes until the gateway or the server is gone.
+pub(super) fn follow(inner: &Arc<Inner>, server: &Server) {
+    let mut events = inner.group.events();
+    let mut served = Served::default();
+    served.update(inner, server);
+    let (inner, server) = (Arc::downgrade(inner), server.downgrade());
+    tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            if let GroupEvent::Server { .. } | GroupEvent::Restarted { .. } = event {
+                continue;
+            }
+            let (Some(inner), Some(server)) = (inner.upgrade(), server.upgrade()) else {
+                return;
+            };
+            served.update(&inner, &server);
+        }
+    });
+}
+
+/// The entries that the server has, by their names.
+#[derive(Default)]
+struct Served {
+    tools: HashMap<String, protocol::Tool>,
+    prompts: HashMap<String, protocol::Prompt>,
+    resources: HashMap<String, protocol::Resource>,
+    templates: HashMap<String, protocol::ResourceTemplate>,
+}
+
+impl Served {
+    fn update(&mut self, inner: &Arc<Inner>, server: &Server) {
+        let group = &inner.group;
+        let (new, gone) = changes(&mut self.tools, &group.tools(), |it| &it.name);
+        server.remove_tools(gone);
+        for tool in new {
+            add(inner, &tool.name, tool.meta.clone(), |meta| {
+                server.add_tools([make_tool(inner, &tool, meta)])
+            });
+        }
+        let (new, gone) = changes(&mut self.prompts, &group.prompts(), |it| &it.name);
+        server.remove_prompts(gone);
+        for prompt in new {
+            add(inner, &prompt.name, prompt.meta.clone(), |meta| {
+                server.add_prompts([make_prompt(inner, &prompt, meta)])
+            });
+        }
+        let (new, gone) = changes(&mut self.resources, &group.resources(), |it| &it.uri);
+        server.remove_resources(gone);
+        for resource in new {
+            add(inner, &resource.uri, resource.meta.clone(), |meta| {
+                server.add_resources([make_resource(inner, &resource, meta)])
+            });
+        }
+        let templates = group.resource_templates();
+        let (new, gone) = changes(&mut self.templates, &templates, |it| &it.uri_template);
+        server.remove_resource_templates(gone);
+        for template in new {
+            add(
+                inner,
+                &template.uri_template,
+                template.meta.clone(),
+                |meta| server.add_resource_templates([make_template(inner, &template, meta)]),
+            );
+        }
+    }
+}
+
+/// The entries that are new or have changed, and the names of those that are gone.
+fn changes<T: Clone + PartialEq>(
+    served: &mut HashMap<String, T>,
+    now: &[T],
+    name: fn(&T) -> &String,
+) -> (Vec<T>, Vec<String>) {
+    let by_name: HashMap<String, T> = now
+        .iter()
+        .map(|it| (name(it).clone(), it.clone()))
+        .collect();
+    let before = std::mem::replace(served, by_name);
+    let new = now.iter().filter(|it| before.get(name(it)) != Some(it));
+    let new = new.cloned().collect();
+    let gone = before.into_keys().filter(|it| !served.contains_key(it));
+    (new, gone.collect())
+}
+
+/// Adds an entry with its `_meta`. One that the server cannot have is left out.
+fn add(inner: &Inner, name: &str, mut meta: Meta, add: impl FnOnce(Meta) -> Result<()>) {
+    let marked = inner.id.extend(&meta).and_then(|path| {
+        let keys: Vec<String> = meta
+            .as_object()
+            .into_iter()
+            .flat_map(|it| it.keys().cloned())
+            .collect();
+        for key in keys {
+            if !Meta::is_valid_key(&key) || Meta::is_reserved_key(&key) {
+                meta.remove(&key);
+            }
+        }
+        meta.insert(path::KEY, path);
+        add(meta)
+    });
+    if let Err(error) = marked {
+        tracing::warn!(name, %error, "leaving out an entry of a server behind the gateway");
+    }
+}
+
+fn make_tool(inner: &Arc<Inner>, listed: &protocol::Tool, meta: Meta) -> Tool {
+    let (inner, name) = (Arc::clone(inner), listed.name.clone());
+    let call = move |cx: RequestContext, arguments: Box<RawValue>| {
+        let (inner, name) = (Arc::clone(&inner), name.clone());
+        async move { Ok::<_, ToolError>(call_tool(&inner, &cx, &name, arguments).await?) }
+    };
+    let description = listed.description.clone().unwrap_or_default();
+    let schema = listed.input_schema.get();
+    let mut tool = Tool::dynamic(&listed.name, description, schema, call)
+        .without_validation()
+        .exact_schema();
+    if let Some(schema) = &listed.output_schema {
+        tool = tool.output_schema(schema.get());
+    }
+    tool.entry(|entry| {
+        entry.title.clone_from(&listed.title);
+        entry.description.clone_from(&listed.description);
+        entry.annotations.clone_from(&listed.annotations);
+        entry.icons.clone_from(&listed.icons);
+        entry.meta = meta;
+    })
+}
+
+async fn call_tool(
+    inner: &Inner,
+    cx: &RequestContext,
+    name: &str,
+    arguments: Box<RawValue>,
+) -> Result<Reply<CallToolResult>> {
+    let route = inner.group.tool_route(name);
+    let (server, target) = route.ok_or_else(|| gone("tool", name))?;
+    let called = pass_on::<CallTool>(inner, cx, (server, &target), |session| {
+        session.call_tool(&target, arguments)
+    });
+    let mut reply = called.await?;
+    if let Reply::Complete(result) = &mut reply {
+        strip(&mut result.meta);
+        for block in &mut result.content {
+            expose(inner, server, block);
+        }
+    }
+    Ok(reply)
+}
+
+fn make_prompt(inner: &Arc<Inner>, listed: &protocol::Prompt, meta: Meta) -> Prompt {
+    let own = Arc::clone(inner);
+    let name = listed.name.clone();
+    let get = move |cx: RequestContext, arguments: OrderedMap<String>| {
+        let (inner, name) = (Arc::clone(&own), name.clone());
+        async move { get_prompt(&inner, &cx, &name, arguments).await }
+    };
+    let description = listed.description.clone().unwrap_or_default();
+    let arguments = listed.arguments.clone();
+    let mut prompt = Prompt::dynamic(&listed.name, description, arguments, get).entry(|entry| {
+        entry.clone_from(listed);
+        entry.meta = meta;
+    });
+    if completes(inner, inner.group.prompt_route(&listed.name)) {
+        let reference = CompletionReference::prompt(&listed.name);
+        for argument in &listed.arguments {
+            prompt = prompt.complete(&argument.name, completer(inner, &reference));
+        }
+    }
+    prompt
+}
+
+async fn get_prompt(
+    inner: &Inner,
+    cx: &RequestContext,
+    name: &str,
+    arguments: OrderedMap<String>,
+) -> Result<Reply<GetPromptResult>> {
+    let route = inner.group.prompt_route(name);
+    let (server, target) = route.ok_or_else(|| gone("prompt", name))?;
+    let got = pass_on::<GetPrompt>(inner, cx, (server, &target), |session| {
+        session.get_prompt(&target, arguments)
+    });
+    let mut reply = got.await?;
+    if let Reply::Complete(result) = &mut reply {
+        strip(&mut result.meta);
+        for message in &mut result.messages {
+            expose(inner, server, &mut message.content);
+        }
+    }
+    Ok(reply)
+}
+
+fn make_resource(inner: &Arc<Inner>, listed: &protocol::Resource, meta: Meta) -> Resource {
+    let (inner, uri) = (Arc::clone(inner), listed.uri.clone());
+    let read_it = move |cx: RequestContext| {
+        let (inner, uri) = (Arc::clone(&inner), uri.clone());
+        async move { read(&inner, &cx, &uri).await }
+    };
+    Resource::new(&listed.uri, &listed.name, read_it).entry(|entry| {
+        entry.clone_from(listed);
+        entry.meta = meta;
+    })
+}
+
+fn make_template(
+    inner: &Arc<Inner>,
+    listed: &protocol::ResourceTemplate,
+    meta: Meta,
+) -> ResourceTemplate {
+    let own = Arc::clone(inner);
+    let read_it = move |cx: RequestContext, variables: TemplateVariables| {
+        let inner = Arc::clone(&own);
+        async move { read(&inner, &cx, variables.uri()).await }
+    };
+    let mut template = ResourceTemplate::dynamic(&listed.uri_template, &listed.name, read_it)
+        .entry(|entry| {
+            entry.clone_from(listed);
+            entry.meta = meta;
+        });
+    if completes(inner, inner.group.uri_route(&listed.uri_template).ok()) {
+        let reference = CompletionReference::resource(&listed.uri_template);
+        for variable in variables(&listed.uri_template) {
+            template = template.complete(variable, completer(inner, &reference));
+        }
+    }
+    template
+}
+
+/// Reads a resource of an upstream by the URI that clients use.
+pub(super) async fn read(
+    inner: &Inner,
+    cx: &RequestContext,
+    uri: &str,
+) -> Result<Reply<ReadResourceResult>> {
+    let (server, target) = inner.group.uri_route(uri)?;
+    let reading = pass_on::<ReadResource>(inner, cx, (server, &target), |session| {
+        session.read_resource(&target)
+    });
+    let mut reply = reading.await?;
+    if let Reply::Complete(result) = &mut reply {
+        strip(&mut result.meta);
+        for contents in &mut result.contents {
+            inner.group.expose_uri(server, &mut contents.uri);
+        }
+    }
+    Ok(reply)
+}
+
+/// Whether the upstream of a prompt or template completes arguments.
+fn completes(inner: &Inner, route: Option<(usize, String)>) -> bool {
+    let label =
+        route.and_then(|(server, _)| inner.group.servers().get(server).map(|it| it.label.clone()));
+    let session = label.and_then(|it| inner.group.session(&it));
+    session.is_some_and(|it| it.server_capabilities().completions.is_some())
+}
+
+fn completer(
+    inner: &Arc<Inner>,
+    reference: &CompletionReference,
+) -> impl Fn(CompletionInput) -> Pin<Box<dyn Future<Output = Result<Completion>> + Send>>
++ Send
++ Sync
++ 'static
++ use<> {
+    let (inner, reference) = (Arc::clone(inner), reference.clone());
+    move |input: CompletionInput| {
+        let (inner, reference) = (Arc::clone(&inner), reference.clone());
+        Box::pin(async move {
+            let mut params = CompleteParams::new(reference, input.argument, input.value);
+            if !input.arguments.is_empty() {
+                let context = CompletionContext::default().with_arguments(input.arguments);
+                params.context = Some(context);
+            }
+            Ok(inner.group.complete(params).await?.completion)
+        })
+    }
+}
+
+/// The names of the variables in a URI template.
+fn variables(template: &str) -> Vec<&str> {
+    let expressions = template
+        .split('{')
+        .skip(1)
+        .filter_map(|it| it.split_once('}'));
+    let mut names = Vec::new();
+    for (expression, _) in expressions {
+        let list = expression.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
+        for name in list.split(',') {
+            let name = name.split(':').next().unwrap_or(name).trim_end_matches('*');
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Removes what the server in front writes itself.
+fn strip(meta: &mut Meta) {
+    if !meta.is_absent() {
+        meta.remove(Meta::SERVER_INFO);
+    }
+}
+
+fn expose(inner: &Inner, server: usize, block: &mut ContentBlock) {
+    match block {
+        ContentBlock::ResourceLink(link) => inner.group.expose_uri(server, &mut link.uri),
+        ContentBlock::Resource(embedded) => {
+            inner.group.expose_uri(server, &mut embedded.resource.uri);
+        }
+        _ => {}
+    }
+}
+
+fn gone(kind: &str, name: &str) -> Error {
+    let name: String = name.chars().take(200).collect();
+    Error::invalid_params(format!("no server of the gateway has the {kind} `{name}`"))
+}

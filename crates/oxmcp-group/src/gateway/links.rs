@@ -1,0 +1,209 @@
+//! The sessions with upstreams, one for each session of a client.
+//!
+//! An upstream keeps state in its session, so that the sessions of two clients are never one. A request of a client without a
+//! session gets a session of its own, unless the upstream keeps none (2026-07-28 and later): then all share one.
+
+use std::{
+    collections::HashMap,
+    future::ready,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use oxmcp::{
+    Client, ClientSession, Error, RequestContext, Result, ServerSession, protocol::LoggingLevel,
+};
+use tokio::{sync::OnceCell, time::timeout};
+
+use super::{
+    events::{Offers, OpenCalls, client_for},
+    upstream::Upstream,
+};
+
+/// A server behind the gateway.
+pub(super) struct Mount {
+    pub(super) label: String,
+    pub(super) upstream: Upstream,
+}
+
+/// A session with an upstream.
+pub(super) struct Link {
+    pub(super) session: ClientSession,
+    pub(super) calls: Arc<OpenCalls>,
+    level: Mutex<Option<LoggingLevel>>,
+}
+
+/// The client and the upstream of a session.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct LinkKey {
+    front: Option<ServerSession>,
+    offers: Offers,
+    server: usize,
+}
+
+type Cell = Arc<OnceCell<Arc<Link>>>;
+
+pub(super) struct Links {
+    client: Client,
+    mounts: Vec<Mount>,
+    connect_timeout: Duration,
+    max_links: usize,
+    open: Mutex<HashMap<LinkKey, Cell>>,
+}
+
+impl Links {
+    pub(super) fn new(
+        client: Client,
+        mounts: Vec<Mount>,
+        connect_timeout: Duration,
+        max_links: usize,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            client,
+            mounts,
+            connect_timeout,
+            max_links,
+            open: Mutex::default(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<LinkKey, Cell>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session for a request of a client. `keeps_state` is whether the upstream has sessions.
+    ///
+    /// # Errors
+    /// If the upstream cannot be reached, or there are too many sessions.
+    pub(super) async fn get(
+        self: &Arc<Self>,
+        cx: &RequestContext,
+        server: usize,
+        keeps_state: bool,
+    ) -> Result<Arc<Link>> {
+        let mount = self.mounts.get(server);
+        let mount = mount.ok_or_else(|| Error::internal("unknown server"))?;
+        let offers = Offers::of(cx.client_capabilities());
+        let front = match cx.revision().is_modern() {
+            true => None,
+            false => cx.server_session().filter(|it| it.revision().is_some()),
+        };
+        let opening = || self.open(mount, offers, cx, front.clone());
+        if front.is_none() && (keeps_state || mount.upstream.is_for_one_client()) {
+            return opening().await;
+        }
+        let key = LinkKey {
+            front: front.clone(),
+            offers,
+            server,
+        };
+        loop {
+            let cell = self.cell(&key)?;
+            let link = match cell.get_or_try_init(opening).await {
+                Ok(link) => Arc::clone(link),
+                Err(error) => {
+                    self.forget(&key, &cell);
+                    return Err(error);
+                }
+            };
+            if link.is_open().await {
+                return Ok(link);
+            }
+            self.forget(&key, &cell);
+        }
+    }
+
+    /// The sessions with upstreams that belong to a session of a client.
+    pub(super) fn of(&self, front: &ServerSession) -> Vec<Arc<Link>> {
+        let open = self.lock();
+        let own = open
+            .iter()
+            .filter(|(key, _)| key.front.as_ref() == Some(front));
+        own.filter_map(|(_, cell)| cell.get().cloned()).collect()
+    }
+
+    fn cell(self: &Arc<Self>, key: &LinkKey) -> Result<Cell> {
+        let mut open = self.lock();
+        if let Some(cell) = open.get(key) {
+            return Ok(Arc::clone(cell));
+        }
+        if open.len() >= self.max_links {
+            return Err(Error::limit(format!(
+                "the gateway has more than {} sessions with its servers; try again later",
+                self.max_links
+            )));
+        }
+        let is_new = open.keys().all(|it| it.front != key.front);
+        if let (true, Some(front)) = (is_new, key.front.clone()) {
+            let links = Arc::downgrade(self);
+            tokio::spawn(async move {
+                // The reason is of no interest.
+                let _ = front.wait().await;
+                if let Some(links) = links.upgrade() {
+                    let ended = |it: &LinkKey| it.front.as_ref() == Some(&front);
+                    links.lock().retain(|it, _| !ended(it));
+                }
+            });
+        }
+        let cell = Cell::default();
+        open.insert(key.clone(), Arc::clone(&cell));
+        Ok(cell)
+    }
+
+    fn forget(&self, key: &LinkKey, cell: &Cell) {
+        let mut open = self.lock();
+        if open.get(key).is_some_and(|it| Arc::ptr_eq(it, cell)) {
+            open.remove(key);
+        }
+    }
+
+    async fn open(
+        &self,
+        mount: &Mount,
+        offers: Offers,
+        cx: &RequestContext,
+        front: Option<ServerSession>,
+    ) -> Result<Arc<Link>> {
+        let calls = Arc::default();
+        let client = client_for(&self.client, &mount.label, offers, &calls, front);
+        let limit = self.connect_timeout;
+        let connecting = client.connect(mount.upstream.open(Some(cx)));
+        // The future is large, and waits most of the time.
+        let session = timeout(limit, Box::pin(connecting)).await.map_err(|_| {
+            Error::timeout(format!(
+                "the server `{}` did not connect within {limit:?}",
+                mount.label
+            ))
+        })??;
+        Ok(Arc::new(Link {
+            session,
+            calls,
+            level: Mutex::default(),
+        }))
+    }
+}
+
+impl Link {
+    async fn is_open(&self) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.session.wait() => false,
+            () = ready(()) => true,
+        }
+    }
+
+    /// Requests the log messages of a level from an upstream that has sessions, if they have another level.
+    pub(super) async fn set_level(&self, level: LoggingLevel) {
+        let is_same = {
+            let mut current = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+            current.replace(level) == Some(level)
+        };
+        let has_logging = self.session.server_capabilities().logging.is_some();
+        if !is_same && has_logging && !self.session.revision().is_modern() {
+            // The call does not depend on it.
+            if let Err(error) = self.session.set_log_level(level).await {
+                tracing::debug!(%error, "could not set the log level of a server behind the gateway");
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Open calls at upstreams, and those of them that wait for an answer of their client.
+//!
+//! A legacy upstream asks while its call is open: the call waits here, under an id that is the state of the request, until the
+//! client repeats the request with the answer.
+
+use std::{
+    any::Any,
+    collections::HashMap,
+    fmt::Write,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use oxmcp::{Error, RequestContext, Result, protocol::InputRequiredResult};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    task::AbortHandle,
+    time::sleep,
+};
+
+use super::{
+    events::{Asked, CallEvent, OpenCall},
+    links::Link,
+    path::random,
+};
+
+/// The longest time that a call waits for the answer of its client.
+const PARKED_FOR: Duration = Duration::from_secs(600);
+
+/// The beginning of the id of a call that waits.
+pub(super) const PARKED: &str = "call:";
+
+/// The result of a call, whose type is erased while it waits.
+pub(super) enum Outcome {
+    Complete(Box<dyn Any + Send>),
+    InputRequired(InputRequiredResult),
+}
+
+/// A call that is open at an upstream.
+pub(super) struct RunningCall {
+    pub(super) future: Pin<Box<dyn Future<Output = Result<Outcome>> + Send>>,
+    pub(super) events: mpsc::Receiver<CallEvent>,
+    /// The questions that wait for an answer, with their keys.
+    pub(super) asked: Vec<(String, Asked)>,
+    pub(super) questions: usize,
+    pub(super) owner: Owner,
+    pub(super) _held: CallResources,
+}
+
+/// What a call holds while it is open.
+pub(super) struct CallResources {
+    pub(super) _open: OpenCall,
+    pub(super) _link: Arc<Link>,
+    pub(super) _permit: OwnedSemaphorePermit,
+}
+
+/// The client and the target of a call: nobody else can continue it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) principal: Option<String>,
+    pub(super) target: String,
+}
+
+/// The calls that wait for their clients, by their ids. The permits of the calls bound them.
+#[derive(Default)]
+pub(super) struct ParkedCalls(Arc<Mutex<HashMap<String, ParkedCall>>>);
+
+/// A call that waits, and the task that ends it if its client does not come back.
+struct ParkedCall {
+    call: RunningCall,
+    expiry: AbortHandle,
+}
+
+impl ParkedCalls {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Errors
+    /// If the operating system provides no random bytes.
+    pub(super) fn put(&self, call: RunningCall) -> Result<String> {
+        let mut id = String::from(PARKED);
+        for byte in random::<16>()? {
+            // Writing to a string cannot fail.
+            let _ = write!(id, "{byte:02x}");
+        }
+        let mut parked = self.lock();
+        let (calls, own) = (Arc::downgrade(&self.0), id.clone());
+        let expiry = tokio::spawn(async move {
+            sleep(PARKED_FOR).await;
+            let calls = calls.upgrade();
+            let expired = calls.map(|it| {
+                let mut calls = it.lock().unwrap_or_else(PoisonError::into_inner);
+                calls.remove(&own)
+            });
+            // Outside the lock: it cancels the call.
+            drop(expired);
+        });
+        let expiry = expiry.abort_handle();
+        parked.insert(id.clone(), ParkedCall { call, expiry });
+        Ok(id)
+    }
+
+    /// # Errors
+    /// If the call is not open any more, or belongs to another client.
+    pub(super) fn take(&self, id: &str, owner: &Owner) -> Result<RunningCall> {
+        let mut calls = self.lock();
+        if calls.get(id).is_some_and(|it| it.call.owner == *owner)
+            && let Some(ParkedCall { call, expiry }) = calls.remove(id)
+        {
+            expiry.abort();
+            return Ok(call);
+        }
+        Err(Error::invalid_params(
+            "the call that asked is not open any more; call again",
+        ))
+    }
+}
+
+impl RunningCall {
+    /// Gives the answers that came with a request to the upstream.
+    pub(super) fn answer(&mut self, cx: &RequestContext) {
+        let answers = cx.input_responses();
+        let asked = std::mem::take(&mut self.asked);
+        for (key, question) in asked {
+            match answers.get(&key) {
+                // The upstream may have given up.
+                Some(answer) => drop(question.answer.send(answer.clone())),
+                None => self.asked.push((key, question)),
+            }
+        }
+    }
+
+    /// Waits for the outcome, and passes on events. Returns `None` if the upstream asks.
+    pub(super) async fn run(&mut self, cx: &RequestContext) -> Result<Option<Outcome>> {
+        loop {
+            tokio::select! {
+                biased;
+                () = cx.cancelled() => return Err(Error::cancelled("the call was cancelled")),
+                Some(event) = self.events.recv() => self.pass(cx, event).await,
+                outcome = &mut self.future => {
+                    let outcome = outcome?;
+                    while let Ok(event) = self.events.try_recv() {
+                        self.pass(cx, event).await;
+                    }
+                    return Ok(Some(outcome));
+                }
+            }
+            if !self.asked.is_empty() && self.events.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn pass(&mut self, cx: &RequestContext, event: CallEvent) {
+        match event {
+            CallEvent::Progress(progress) => {
+                let mut report = cx.progress(progress.progress);
+                if let Some(total) = progress.total {
+                    report = report.total(total);
+                }
+                if let Some(message) = progress.message {
+                    report = report.message(message);
+                }
+                report.await;
+            }
+            CallEvent::Log(message) => {
+                let mut log = cx.log(message.level, &message.data);
+                if let Some(logger) = message.logger {
+                    log = log.logger(logger);
+                }
+                log.await;
+            }
+            CallEvent::Asked(asked) => {
+                let key = format!("question-{}", self.questions);
+                self.questions += 1;
+                self.asked.push((key, asked));
+            }
+        }
+    }
+}
