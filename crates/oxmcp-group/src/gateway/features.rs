@@ -3,11 +3,11 @@
 use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc};
 
 use oxmcp::{
-    CompletionInput, Error, Prompt, Reply, RequestContext, Resource, ResourceTemplate, Result,
-    Server, TemplateVariables, Tool, ToolError, protocol,
+    CompletionInput, Error, ErrorCode, Prompt, Reply, RequestContext, Resource, ResourceTemplate,
+    Result, Revision, Server, TemplateVariables, Tool, ToolError, protocol,
     protocol::{
         CallToolResult, CompleteParams, Completion, CompletionContext, CompletionReference,
-        ContentBlock, GetPromptResult, Meta, OrderedMap, ReadResourceResult,
+        ContentBlock, GetPromptResult, JsonObject, Meta, OrderedMap, ReadResourceResult,
         method::{CallTool, GetPrompt, ReadResource},
     },
 };
@@ -253,7 +253,10 @@ pub(super) async fn read(
     let reading = pass_on::<ReadResource>(inner, cx, (server, &target), |session| {
         session.read_resource(&target)
     });
-    let mut reply = reading.await?;
+    let mut reply = reading.await.map_err(|error| match is_not_found(&error) {
+        true => Error::resource_not_found(uri),
+        false => error,
+    })?;
     if let Reply::Complete(result) = &mut reply {
         strip(&mut result.meta);
         for contents in &mut result.contents {
@@ -263,12 +266,31 @@ pub(super) async fn read(
     Ok(reply)
 }
 
+/// Whether a resource does not exist. Since 2026-07-28, the error has a common code, and data by which it is known.
+fn is_not_found(error: &Error) -> bool {
+    let has_uri = || {
+        let data = error
+            .data()
+            .map(|it| serde_json::from_str::<JsonObject>(it.get()));
+        data.is_some_and(|it| it.is_ok_and(|it| it.contains_key("uri")))
+    };
+    match error.code() {
+        ErrorCode::RESOURCE_NOT_FOUND => true,
+        ErrorCode::INVALID_PARAMS => has_uri(),
+        _ => false,
+    }
+}
+
 /// Whether the upstream of a prompt or template completes arguments.
 fn completes(inner: &Inner, route: Option<(usize, String)>) -> bool {
     let label =
         route.and_then(|(server, _)| inner.group.servers().get(server).map(|it| it.label.clone()));
     let session = label.and_then(|it| inner.group.session(&it));
-    session.is_some_and(|it| it.server_capabilities().completions.is_some())
+    session.is_some_and(|it| {
+        // The oldest revision has completion, but no capability to declare it.
+        let is_oldest = Revision::ALL.iter().min() == Some(&it.revision());
+        is_oldest || it.server_capabilities().completions.is_some()
+    })
 }
 
 fn completer(
@@ -288,7 +310,13 @@ fn completer(
                 let context = CompletionContext::default().with_arguments(input.arguments);
                 params.context = Some(context);
             }
-            Ok(inner.group.complete(params).await?.completion)
+            match inner.group.complete(params).await {
+                Ok(completed) => Ok(completed.completion),
+                Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => {
+                    Ok(Completion::default())
+                }
+                Err(error) => Err(error),
+            }
         })
     }
 }

@@ -9,6 +9,8 @@
 #[cfg(feature = "http-client")]
 mod config;
 mod failures;
+#[cfg(feature = "gateway")]
+mod gateway;
 mod lists;
 mod questions;
 mod resources;
