@@ -248,9 +248,9 @@ pub use server::layers;
 pub use server::{
     ArgumentOptions, ArgumentTransform, Completer, CompletionInput, DetachableCall, FileResources,
     Finding, OrToolError, Prompt, Question, Reply, Resource, ResourceTemplate, SearchOptions,
-    Server, ServerSession, SessionCall, Structured, StructuredContent, TemplateVariables, Tool,
-    ToolCall, ToolError, ToolResponse, ToolTransform, UserDecision, WeakServer, Wrapped,
-    file_resources, logging, prompt, resource, tool,
+    Server, ServerSession, SessionCall, StoredFile, Structured, StructuredContent,
+    TemplateVariables, Tool, ToolCall, ToolError, ToolResponse, ToolTransform, UserDecision,
+    WeakServer, Wrapped, file_mime_type, file_resources, logging, prompt, resource, tool,
 };
 pub use session::{
     Progress, ProgressReport, RequestContext, StateScope, middleware, trace, with_state,

@@ -38,8 +38,8 @@ pub use prompt::{ArgumentOptions, IntoPromptResult, Prompt, PromptArguments, Pro
 pub use registry::IntoFeature;
 pub use resource::attribute::resource;
 pub use resource::{
-    FileResources, IntoResourceResult, Resource, ResourceArguments, ResourceTemplate,
-    TemplateArguments, TemplateInput, TemplateVariables, file_resources,
+    FileResources, IntoResourceResult, Resource, ResourceArguments, ResourceTemplate, StoredFile,
+    TemplateArguments, TemplateInput, TemplateVariables, file_mime_type, file_resources,
 };
 pub use server::{Server, WeakServer};
 pub use session::ServerSession;

@@ -193,6 +193,26 @@ impl Server {
         self.with(|features| features.instructions = Some(instructions.into()))
     }
 
+    /// Adds a paragraph to the instructions, for extensions that explain their features. Call it after
+    /// [`instructions`](Self::instructions), which replaces what was set before.
+    ///
+    /// ```
+    /// let server = oxmcp::Server::new("library", "1.0.0")
+    ///     .instructions("Lends books.")
+    ///     .append_instructions("Returns are described in the resource library://returns.");
+    /// # let _ = server;
+    /// ```
+    #[must_use]
+    pub fn append_instructions(self, paragraph: impl Into<String>) -> Self {
+        let paragraph = paragraph.into();
+        self.with(|features| {
+            features.instructions = Some(match features.instructions.take() {
+                Some(before) => format!("{before}\n\n{paragraph}"),
+                None => paragraph,
+            });
+        })
+    }
+
     /// Sets the title: the name displayed to people.
     #[must_use]
     pub fn title(self, title: impl Into<String>) -> Self {

@@ -12,7 +12,7 @@ mod template;
 mod variables;
 
 pub use definition::Resource;
-pub use files::{FileResources, file_resources};
+pub use files::{FileResources, StoredFile, file_mime_type, file_resources};
 pub(crate) use handler::Target;
 pub use handler::{ResourceArguments, TemplateArguments, TemplateInput};
 pub use output::IntoResourceResult;

@@ -3,6 +3,7 @@
 mod reading;
 mod roots;
 mod safety;
+mod whole;
 
 use std::{
     env,

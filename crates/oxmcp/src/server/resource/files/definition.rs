@@ -8,7 +8,7 @@ use std::{
 use oxmcp_protocol::CacheHint;
 
 use super::{
-    directory::{Directory, Found},
+    directory::{Bounds, Directory, Found, StoredFile},
     path::{encoded, file_uri},
     read::{Files, mime_type, permits},
     roots::Roots,
@@ -169,6 +169,33 @@ impl FileResources {
             }
         };
         Ok(found.into_iter().map(resource).collect())
+    }
+
+    /// Reads all files that exist now, at most `most`, in the order of their names. Blocks while it reads them.
+    ///
+    /// It reads the files that a client could read: nothing outside the directory, even if the directory changes meanwhile, and
+    /// no hidden files, unless they are [served](Self::hidden). Symbolic links are omitted, with a warning in the log.
+    ///
+    /// ```no_run
+    /// # fn run() -> oxmcp::Result<()> {
+    /// for file in oxmcp::file_resources("/srv/docs").read_all(1000)? {
+    ///     println!("{}: {} bytes", file.path, file.bytes.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If a file or directory cannot be read, if there are more files, or if one exceeds [`max_bytes`](Self::max_bytes).
+    pub fn read_all(&self, most: usize) -> Result<Vec<StoredFile>> {
+        let (files, _) = self.open()?;
+        let bounds = Bounds {
+            most,
+            max_bytes: self.max_bytes,
+            hidden: self.hidden,
+        };
+        let read = files.directory.read_all(bounds);
+        read.map_err(|problem| self.wrong(&problem))
     }
 
     /// Opens the directory. Also returns the prefix of the URIs.

@@ -13,3 +13,5 @@ mod roots;
 mod system;
 
 pub use definition::{FileResources, file_resources};
+pub use directory::StoredFile;
+pub use read::file_mime_type;

@@ -216,6 +216,18 @@ const TYPES: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
+/// Returns the MIME type of a file by the extension of its name, as [`file_resources`](crate::server::file_resources) serves it.
+/// `None` if the extension is unknown.
+///
+/// ```
+/// assert_eq!(oxmcp::file_mime_type("docs/GUIDE.md"), Some("text/markdown"));
+/// assert_eq!(oxmcp::file_mime_type("LICENSE"), None);
+/// ```
+#[must_use]
+pub fn file_mime_type(path: &str) -> Option<&'static str> {
+    mime_type(&[path.into()])
+}
+
 /// The MIME type of a file, by its name.
 pub(crate) fn mime_type(names: &[OsString]) -> Option<&'static str> {
     let ending = Path::new(names.last()?).extension()?.to_str()?;
