@@ -34,7 +34,7 @@ const ALL: [Stage; 9] = [
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
-const QUICK_PACKAGES: [&str; 11] = [
+const QUICK_PACKAGES: [&str; 12] = [
     "oxmcp",
     "oxmcp-apps",
     "oxmcp-auth",
@@ -44,12 +44,13 @@ const QUICK_PACKAGES: [&str; 11] = [
     "oxmcp-macros",
     "oxmcp-protocol",
     "oxmcp-schema",
+    "oxmcp-skills",
     "oxmcp-tests",
     "xtask",
 ];
 
 /// Their features: all of the SDK, and those of the examples that need no other service.
-const QUICK_FEATURES: &str = "oxmcp-apps/host,oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,\
+const QUICK_FEATURES: &str = "oxmcp-apps/host,oxmcp-skills/host,oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,\
      oxmcp-tests/tasks,oxmcp-tests/tracing-subscriber,oxmcp-examples/apps,oxmcp-examples/authorization,oxmcp-examples/group,\
      oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
 

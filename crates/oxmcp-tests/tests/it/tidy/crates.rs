@@ -29,6 +29,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("oxmcp-group", &["oxmcp"]),
     ("oxmcp-opentelemetry", &["oxmcp"]),
     ("oxmcp-redis", &["oxmcp"]),
+    ("oxmcp-skills", &["oxmcp"]),
     ("oxmcp-sqlite", &["oxmcp"]),
 ];
 
@@ -40,6 +41,7 @@ const HAS_OWN_VERSION: &[&str] = &[
     "oxmcp-group",
     "oxmcp-opentelemetry",
     "oxmcp-redis",
+    "oxmcp-skills",
     "oxmcp-sqlite",
 ];
 
