@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::ValueParser};
 use clap_complete::Shell;
@@ -65,6 +65,13 @@ Examples:
     Watch(Watch),
     /// Find out why a server does not start or misbehaves, without calling a tool.
     Check(Check),
+    /// Offer servers over another transport, and to clients of every revision.
+    #[command(after_help = "\
+Examples:
+  oxmcp bridge https://example.com/mcp                       a remote server, for hosts that start programs
+  oxmcp bridge --listen 127.0.0.1:8080 -- ./my-server        a program, for clients over HTTP
+  oxmcp bridge --deny-tool 'delete*' files github            two configured servers as one, without some tools")]
+    Bridge(Bridge),
     /// Log in to a server, and store the login for later commands.
     Login(Url),
     /// Revoke and delete the stored login of a server.
@@ -229,6 +236,57 @@ pub struct Check {
     pub format: Format,
     #[command(flatten)]
     pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp bridge [OPTIONS] <TARGET>...")]
+pub struct Bridge {
+    #[command(flatten)]
+    pub target: Target,
+    /// Listen for HTTP at this address, such as 127.0.0.1:8080. Without it, the bridge speaks over stdin and stdout.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub http: Http,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// The options of a bridge that listens.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub struct Http {
+    /// The environment variable with the token that clients must present. Without it, a token is made up and printed.
+    #[arg(
+        long,
+        value_name = "VARIABLE",
+        requires = "listen",
+        conflicts_with = "no_token"
+    )]
+    pub token_env: Option<String>,
+    /// Serve clients without a token: every program of this machine can use the servers.
+    #[arg(long, requires = "listen")]
+    pub no_token: bool,
+    /// Accept requests for this host name. By default, only those for this machine.
+    #[arg(long, value_name = "HOST", requires = "listen")]
+    pub allow_host: Vec<String>,
+    /// Accept requests of web pages of this origin. By default, only those of this machine.
+    #[arg(long, value_name = "ORIGIN", requires = "listen")]
+    pub allow_origin: Vec<String>,
+}
+
+/// The tools that a bridge offers.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Tools")]
+pub struct Rules {
+    /// Offer only tools whose names match, such as `read*`.
+    #[arg(long, value_name = "PATTERN")]
+    pub allow_tool: Vec<String>,
+    /// Leave out tools whose names match.
+    #[arg(long, value_name = "PATTERN")]
+    pub deny_tool: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

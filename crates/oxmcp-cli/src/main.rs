@@ -20,7 +20,7 @@ use anstream::ColorChoice;
 use clap::Parser;
 
 use crate::{
-    args::{Cli, Color},
+    args::{Cli, Color, Command},
     failure::{Failure, Reason},
     terminal::Terminal,
 };
@@ -37,10 +37,13 @@ async fn main() -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     trace::init(&terminal);
     let as_json = cli.global.json;
+    // A bridge ends its servers itself.
+    let is_bridge = matches!(cli.command, Command::Bridge(_));
+    let command = commands::run(cli.command, as_json, &terminal);
     let outcome = tokio::select! {
-        outcome = commands::run(cli.command, as_json, &terminal) => outcome,
+        outcome = command => outcome,
         // The future of the command is dropped, which cancels its call and ends the process of the server.
-        _ = tokio::signal::ctrl_c() => Err(Failure::new(Reason::Interrupted, "interrupted")),
+        _ = tokio::signal::ctrl_c(), if !is_bridge => Err(Failure::new(Reason::Interrupted, "interrupted")),
     };
     let Err(mut failure) = outcome else {
         return ExitCode::SUCCESS;

@@ -56,7 +56,7 @@ impl FromStr for Variable {
 }
 
 /// A server, and the words of the command line that follow it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Server {
     /// Its URL, its name in a configuration, or its command line, for messages.
     pub label: String,
@@ -65,7 +65,7 @@ pub struct Server {
     pub words: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Place {
     Url(String),
     Program(Vec<String>),
@@ -102,6 +102,11 @@ impl Server {
             place,
             words: words.collect(),
         })
+    }
+
+    /// A transport that fails to connect.
+    pub fn nowhere() -> BoxTransport {
+        boxed(Command::new(""))
     }
 
     /// The command line of the program, if the server is one that a configuration file names.

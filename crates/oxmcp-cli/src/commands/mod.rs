@@ -1,6 +1,7 @@
 //! The commands, each in a file.
 
 mod auth;
+mod bridge;
 mod call;
 mod check;
 mod complete;
@@ -31,6 +32,7 @@ pub async fn run(command: Command, as_json: bool, terminal: &Terminal) -> Result
         Command::Complete(args) => complete::run(args, as_json, terminal).await,
         Command::Watch(args) => watch::run(args, terminal).await,
         Command::Check(args) => check::run(args, as_json, terminal).await,
+        Command::Bridge(args) => bridge::run(args, terminal).await,
         Command::Login(args) => auth::login(&args.url, terminal).await,
         Command::Logout(args) => auth::logout(&args.url, terminal).await,
         Command::Auth(Auth::List) => auth::list(as_json).await,
