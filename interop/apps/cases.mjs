@@ -70,8 +70,10 @@ async function policyBlocksRequests({ ourHost, declared, undeclared, screenshot 
   const host = await ourHost();
   const view = await host.open('network');
   await shows(view, '#declared', /^arrived$/);
+  // Each attempt, by the directive that has blocked it. The browser shows only the origin of frames.
   const blocked = [
-    'base-uri', 'connect-src', 'frame-src', 'img-src', 'media-src', 'object-src', 'script-src-elem', 'style-src-elem',
+    'base-uri:/', 'connect-src:/beacon', 'connect-src:/events', 'connect-src:/fetch', 'connect-src:/socket', 'frame-src:/',
+    'img-src:/image', 'img-src:/picture', 'media-src:/audio', 'object-src:/', 'script-src-elem:/script.js', 'style-src-elem:/style.css',
   ];
   await shows(view, '#blocked', new RegExp(`^${blocked.join(' ')}$`));
   await screenshot(host.page, 'blocked-requests');

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 /** How long the slowest step takes on a busy machine. Nothing waits for as long unless it fails. */
-export const LIMIT = 30_000;
+export const LIMIT = 60_000;
 
 /** Starts the host with the server, opens its page, and returns what the tests need of both. */
 export async function startHost(browser, program, server) {
@@ -18,6 +18,7 @@ export async function startHost(browser, program, server) {
   }
   assert.ok(url, `the host does not start: ${lines.join('\n')}`);
   const page = await browser.newPage();
+  page.setDefaultTimeout(LIMIT);
   // The questions of the host, and the answers of the user.
   const asked = [];
   const user = { accepts: true };

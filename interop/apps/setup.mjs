@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import puppeteer from 'puppeteer-core';
 
-import { startHost } from './our-host.mjs';
+import { LIMIT, startHost } from './our-host.mjs';
 import { page, recorder, sandbox } from './sites.mjs';
 
 const HERE = import.meta.dirname;
@@ -94,6 +94,7 @@ export async function setUp({ chromium, server, host, directory }) {
       const frames = await sandbox(proxy, site.origin);
       ends.push(site.close, frames.close);
       const tab = await browser.newPage();
+      tab.setDefaultTimeout(LIMIT);
       ends.push(() => tab.close());
       tab.on('pageerror', (error) => console.log(`    error on the page: ${error.message}`));
       await tab.goto(site.origin);
