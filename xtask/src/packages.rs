@@ -170,8 +170,9 @@ impl Program {
                 run(Command::new("dpkg").arg("-x").arg(&file).arg(home))?;
             }
         }
+        // Some libraries are in directories of their own, which the programs would find only below `/`.
         let script = format!(
-            "#!/bin/sh\nhome=$(dirname \"$0\")\nlibraries=$(echo \"$home\"/usr/lib/*-linux-*):$(echo \"$home\"/lib/*-linux-*)\n\
+            "#!/bin/sh\nhome=$(dirname \"$0\")\nlibraries=$(find \"$home\" -name '*.so*' -printf '%h:' | tr : '\\n' | sort -u | tr '\\n' :)\n\
              LD_LIBRARY_PATH=\"$libraries\" exec \"$home/{}\" \"$@\"\n",
             self.path
         );
