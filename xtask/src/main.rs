@@ -36,7 +36,7 @@ Usage: cargo xtask COMMAND
   test conformance [...]      same as `conformance`
   test interop [WORD]         third-party clients and servers against ours; WORD selects cases by name
   test interop-twins [WORD]   the interop scripts against third-party servers, to test the scripts themselves
-  conformance [server|client|nodes|killed-nodes] [WORD]
+  conformance [server|client|nodes|killed-nodes|proxy] [WORD]
                               the official suite; WORD selects scenarios by name; `nodes` runs it against two servers that
                               share a Redis, behind nginx; `killed-nodes` kills one of them before every other run
   soak [SECONDS]              calls while nodes are killed, for an hour by default

@@ -21,7 +21,7 @@ const QUICK: [Stage; 2] = [
 ];
 
 /// All stages. The first four need only Rust and a C compiler.
-const ALL: [Stage; 9] = [
+const ALL: [Stage; 10] = [
     ("all tests of the workspace, slow ones included", workspace),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
@@ -29,15 +29,19 @@ const ALL: [Stage; 9] = [
     ("tests against the official schemas", schema),
     ("the official conformance suite", || conformance::run(&[])),
     ("the official conformance suite against two nodes", nodes),
+    ("the official conformance suite through a proxy", || {
+        conformance::run(&["proxy"])
+    }),
     ("interop with third-party software", || interop::run("")),
     ("apps in a browser", || apps::run("")),
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
-const QUICK_PACKAGES: [&str; 12] = [
+const QUICK_PACKAGES: [&str; 13] = [
     "oxmcp",
     "oxmcp-apps",
     "oxmcp-auth",
+    "oxmcp-cli",
     "oxmcp-examples",
     "oxmcp-group",
     "oxmcp-json",
@@ -50,9 +54,9 @@ const QUICK_PACKAGES: [&str; 12] = [
 ];
 
 /// Their features: all of the SDK, and those of the examples that need no other service.
-const QUICK_FEATURES: &str = "oxmcp-apps/host,oxmcp-skills/host,oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,oxmcp-tests/keyring,\
-     oxmcp-tests/tasks,oxmcp-tests/tracing-subscriber,oxmcp-examples/apps,oxmcp-examples/authorization,oxmcp-examples/group,\
-     oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
+const QUICK_FEATURES: &str = "oxmcp-apps/host,oxmcp-group/gateway,oxmcp-skills/host,oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,\
+     oxmcp-tests/keyring,oxmcp-tests/tasks,oxmcp-tests/tracing-subscriber,oxmcp-examples/apps,oxmcp-examples/authorization,\
+     oxmcp-examples/gateway,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
 
 /// The tests that `cargo xtask test` leaves out: each takes four seconds or more, or needs what is not built. A name stands for all
 /// tests whose path contains it.

@@ -45,6 +45,11 @@ mod errors {}
 #[doc = include_str!("../../oxmcp/guide/for-coding-agents.md")]
 mod for_coding_agents {}
 
+/// The code in the guide gateways.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/gateways.md")]
+mod gateways {}
+
 /// The code in the guide getting-started.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/getting-started.md")]

@@ -43,6 +43,9 @@ pub mod errors {}
 #[doc = include_str!("for-coding-agents.md")]
 pub mod for_coding_agents {}
 
+#[doc = include_str!("gateways.md")]
+pub mod gateways {}
+
 #[doc = include_str!("getting-started.md")]
 pub mod getting_started {}
 

@@ -36,19 +36,23 @@ const RUNS_OF_A_KILL: usize = 2;
 /// The arguments for two nodes: `nodes` stay alive; of `killed-nodes` one is killed and started again before every other run.
 const NODES: [&str; 2] = ["nodes", "killed-nodes"];
 
-/// Runs the selected scenarios: `[server|client|nodes|killed-nodes] [WORD]`.
+/// The argument for a proxy in front of our server.
+const PROXY: &str = "proxy";
+
+/// Runs the selected scenarios: `[server|client|nodes|killed-nodes|proxy] [WORD]`.
 pub(crate) fn run(args: &[&str]) -> Outcome {
-    let nodes = NODES.into_iter().find(|word| args.first() == Some(word));
+    let targets = NODES.into_iter().chain([PROXY]);
+    let target = targets.into_iter().find(|word| args.first() == Some(word));
     let (side, word) = match args {
-        [_] if nodes.is_some() => (Some(Side::Server), ""),
-        [_, word] if nodes.is_some() => (Some(Side::Server), *word),
+        [_] if target.is_some() => (Some(Side::Server), ""),
+        [_, word] if target.is_some() => (Some(Side::Server), *word),
         [] => (None, ""),
         [side] if Side::parse(side).is_some() => (Side::parse(side), ""),
         [word] => (None, *word),
         [side, word] if Side::parse(side).is_some() => (Side::parse(side), *word),
         _ => {
             return Err(
-                "usage: cargo xtask conformance [server|client|nodes|killed-nodes] [WORD]"
+                "usage: cargo xtask conformance [server|client|nodes|killed-nodes|proxy] [WORD]"
                     .to_owned(),
             );
         }
@@ -56,7 +60,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     let node = Tools::set_up_node()?;
     step::build(&["conformance-server", "conformance-client"])?;
     let scenarios = runs::read(&list(&node)?);
-    let (runs, left_out) = runs::choose(&scenarios, side, word);
+    let (runs, left_out) = runs::choose(&scenarios, side, target == Some(PROXY), word);
     if runs.is_empty() {
         return Err(format!("FAILED: conformance: no scenario matches `{word}`"));
     }
@@ -64,7 +68,7 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         "conformance: the official suite, runs: {}",
         runs.len()
     ));
-    let mut suite = Suite::start(node, &runs, nodes)?;
+    let mut suite = Suite::start(node, &runs, target)?;
     let outcome = suite.run_all(&runs);
     if word.is_empty() {
         for (reason, scenarios) in left_out {
@@ -119,6 +123,8 @@ struct Suite {
 enum Target {
     Server(Box<Server>),
     Nodes(Box<Nodes>),
+    /// The proxy, and the server behind it.
+    Proxy(Box<[Server; 2]>),
 }
 
 impl Target {
@@ -126,13 +132,17 @@ impl Target {
         match self {
             Self::Server(server) => server.url(),
             Self::Nodes(nodes) => nodes.url(),
+            Self::Proxy(servers) => {
+                let [proxy, _] = &**servers;
+                proxy.url()
+            }
         }
     }
 }
 
 impl Suite {
-    /// Starts one server, or several nodes of it, for all runs that need one.
-    fn start(node: Node, runs: &[Run], nodes: Option<&'static str>) -> Outcome<Self> {
+    /// Starts one server, several nodes of it, or a proxy in front of it, for all runs that need one.
+    fn start(node: Node, runs: &[Run], target: Option<&'static str>) -> Outcome<Self> {
         let us = env::current_exe()
             .map_err(|error| format!("cannot find the built programs: {error}"))?;
         let programs = us.parent().map(Path::to_owned).unwrap_or_default();
@@ -144,7 +154,14 @@ impl Suite {
         fs::create_dir_all(&reports)
             .map_err(|error| format!("cannot create {}: {error}", reports.display()))?;
         let is_needed = runs.iter().any(|run| run.side == Side::Server);
-        let start = || match nodes {
+        let word = target.unwrap_or("server");
+        let start = || match target {
+            Some(PROXY) => {
+                let behind = Server::start(&programs, &reports.join("server.log"), &[])?;
+                let options = ["--upstream", &behind.url()];
+                let proxy = Server::start(&programs, &reports.join("proxy.log"), &options)?;
+                Ok(Target::Proxy(Box::new([proxy, behind])))
+            }
             Some(_) => Nodes::start(&programs, &reports).map(|it| Target::Nodes(Box::new(it))),
             None => Server::start(&programs, &reports.join("server.log"), &[])
                 .map(|it| Target::Server(Box::new(it))),
@@ -154,7 +171,7 @@ impl Suite {
             node,
             programs,
             target,
-            word: nodes.unwrap_or("server"),
+            word,
         })
     }
 

@@ -15,6 +15,9 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
 ];
 
+/// The scenarios that are left out for a proxy.
+const LEFT_OUT_OF_PROXY: &[(&str, &str)] = &[("tasks-", "a proxy does not pass on tasks")];
+
 /// The revisions at which scenarios of extensions are run. They belong to no revision: the suite can run them at any.
 const OF_EXTENSIONS: &[&str] = &["2025-11-25", "2026-07-28"];
 
@@ -125,6 +128,7 @@ pub(crate) fn read(list: &str) -> Vec<Scenario> {
 pub(crate) fn choose(
     scenarios: &[Scenario],
     side: Option<Side>,
+    is_proxy: bool,
     word: &str,
 ) -> (Vec<Run>, BTreeMap<&'static str, usize>) {
     let mut runs = Vec::new();
@@ -133,8 +137,10 @@ pub(crate) fn choose(
         .iter()
         .filter(|it| side.is_none_or(|side| side == it.side))
     {
+        let of_proxy = LEFT_OUT_OF_PROXY.iter().filter(|_| is_proxy);
         let reason = LEFT_OUT
             .iter()
+            .chain(of_proxy)
             .find(|(prefix, _)| scenario.name.starts_with(prefix));
         if let Some((_, reason)) = reason {
             *left_out.entry(*reason).or_default() += 1;
@@ -182,7 +188,7 @@ Authorization server scenarios (test against an authorization server):
 
     #[test]
     fn scenario_runs_at_each_of_its_revisions() {
-        let (runs, left_out) = choose(&read(LIST), None, "");
+        let (runs, left_out) = choose(&read(LIST), None, false, "");
         let all = [
             "server ping 2025-06-18",
             "server ping 2025-11-25",
@@ -206,13 +212,17 @@ Authorization server scenarios (test against an authorization server):
     fn side_and_word_select_the_runs() {
         let scenarios = read(LIST);
         assert_eq!(
-            names(&choose(&scenarios, Some(Side::Client), "tools").0),
+            names(&choose(&scenarios, Some(Side::Client), false, "tools").0),
             ["client tools_call 2026-07-28"]
         );
         assert_eq!(
-            names(&choose(&scenarios, None, "ping 2025-11-25").0),
+            names(&choose(&scenarios, None, false, "ping 2025-11-25").0),
             ["server ping 2025-11-25"]
         );
-        assert!(choose(&scenarios, Some(Side::Client), "ping").0.is_empty());
+        assert!(
+            choose(&scenarios, Some(Side::Client), false, "ping")
+                .0
+                .is_empty()
+        );
     }
 }
