@@ -63,7 +63,7 @@ const OTHER_STORE: &[&str] = &[
 /// What stands before the text of an error in the code of a crate; nothing for crates whose errors users do not see.
 fn beginnings(crate_name: &str) -> Vec<String> {
     let (kind, constructors, others) = match crate_name {
-        "oxmcp" => ("Error", SDK, &[][..]),
+        "oxmcp" | "oxmcp-group" => ("Error", SDK, &[][..]),
         "oxmcp-auth" => ("AuthError", AUTH, OTHER_AUTH),
         "oxmcp-apps" => ("Error", SDK, OTHER_APPS),
         "oxmcp-redis" | "oxmcp-sqlite" => ("Error", SDK, OTHER_STORE),
