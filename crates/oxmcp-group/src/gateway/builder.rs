@@ -8,12 +8,13 @@ use std::{
 
 use oxmcp::{
     Client, Error, RequestContext, Result, Server, ServerSession,
-    middleware::{Next, Request, from_fn},
+    middleware::{Next, Request, Response, from_fn},
     protocol::{NotificationParams, ServerCapabilities, method::RootsListChanged},
 };
 use tokio::sync::Semaphore;
 
 use super::{
+    calls::request_of,
     features,
     links::{Links, Mount},
     parked::ParkedCalls,
@@ -71,8 +72,8 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Creates a gateway without servers. The client has the name and settings for upstreams. Its handlers are not called: the
-    /// clients of the gateway answer questions.
+    /// Creates a gateway without servers. The client has the name and settings for upstreams. It needs no handlers: the clients of
+    /// the gateway answer questions.
     pub fn new(client: Client) -> Self {
         Self {
             client,
@@ -170,6 +171,7 @@ impl Gateway {
             }
         };
         let lister = base.for_server("").outgoing_layer(from_fn(mark));
+        let names_questions = self.naming != Naming::unchanged();
         let mut group = ClientGroup::new(lister)
             .naming(self.naming)
             .connect_timeout(self.connect_timeout);
@@ -191,6 +193,7 @@ impl Gateway {
             group,
             links,
             limits: self.limits,
+            names_questions,
         })
     }
 }
@@ -201,6 +204,7 @@ struct Starting {
     group: GroupSession,
     links: Arc<Links>,
     limits: GatewayLimits,
+    names_questions: bool,
 }
 
 impl Starting {
@@ -210,6 +214,7 @@ impl Starting {
             group,
             links,
             limits,
+            names_questions,
         } = self;
         let labels: Vec<String> = group.servers().into_iter().map(|it| it.label).collect();
         let sessions: Vec<_> = labels.iter().filter_map(|it| group.session(it)).collect();
@@ -220,17 +225,19 @@ impl Starting {
         let has_resources = has(|it| it.resources.is_some());
         let has_subscriptions = has(|it| it.resources.as_ref().is_some_and(|it| it.subscribe));
         let inner = Arc::new(Inner {
-            id: id.clone(),
+            id,
             group,
             links,
             parked: ParkedCalls::default(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             limits,
+            names_questions,
             watches: Watches::new(limits.watches),
             server: OnceLock::new(),
         });
+        let own = Arc::clone(&inner);
         let mut server = server.layer(from_fn(move |request: Request, next: Next| {
-            id.clone().check(request, next)
+            around(Arc::clone(&own), request, next)
         }));
         if has_logging {
             server = server.logging();
@@ -262,6 +269,21 @@ impl Starting {
         features::follow(&inner, &server);
         Ok(GatewaySession { server, inner })
     }
+}
+
+/// Refuses the requests of loops, and ends the calls that wait for an answer when their request has ended without one.
+async fn around(inner: Arc<Inner>, request: Request, next: Next) -> Result<Response> {
+    let context = request.context().filter(|_| !request.is_notification());
+    let Some(context) = context else {
+        return next.run(request).await;
+    };
+    inner.id.extend(&context.meta())?;
+    let open = request_of(context);
+    let response = next.run(request).await;
+    if let Some(open) = open {
+        inner.parked.end(&open);
+    }
+    response
 }
 
 fn subscriptions(server: Server, inner: &Arc<Inner>) -> Server {

@@ -6,9 +6,10 @@
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use oxmcp::{
-    Call, CallOutcome, ClientSession, Error, Reply, RequestContext, Result,
+    Call, CallOutcome, ClientSession, Error, Reply, RequestContext, RequestId, Result,
+    ServerSession,
     protocol::{
-        InputRequiredResult, LoggingLevel, Meta,
+        ElicitParams, InputRequest, InputRequiredResult, LoggingLevel, Meta,
         method::{Method, MultiRoundTrip},
     },
 };
@@ -49,6 +50,7 @@ pub(super) async fn pass_on<M: MultiRoundTrip>(
     let principal = cx.principal().map(|it| it.as_str().to_owned());
     let owner = Owner {
         principal,
+        request: request_of(cx),
         target: format!("{} {server} {target}", M::NAME),
     };
     let state = cx.request_state();
@@ -69,6 +71,10 @@ pub(super) async fn pass_on<M: MultiRoundTrip>(
                 Err(_) => Err(Error::internal("the call has a result of another type")),
             },
             Outcome::InputRequired(mut asked) => {
+                asked.input_requests = asked.input_requests.map(|questions| {
+                    let named = |(key, it)| (key, named(gateway, server, it));
+                    questions.into_iter().map(named).collect()
+                });
                 let state = asked.request_state.unwrap_or_default();
                 asked.request_state = Some(format!("{UPSTREAM}{state}"));
                 Ok(Reply::InputRequired(asked))
@@ -77,10 +83,32 @@ pub(super) async fn pass_on<M: MultiRoundTrip>(
     }
     let mut asked = InputRequiredResult::new();
     for (key, question) in &running.asked {
-        asked = asked.with_input_request(key, question.request.clone());
+        let request = named(gateway, server, question.request.clone());
+        asked = asked.with_input_request(key, request);
     }
     asked.request_state = Some(gateway.parked.put(running)?);
     Ok(Reply::InputRequired(asked))
+}
+
+/// A question under the name of its upstream: a user must know where the answer goes.
+fn named(gateway: &Inner, server: usize, mut question: InputRequest) -> InputRequest {
+    let message = match &mut question {
+        InputRequest::Elicit(ElicitParams::Form(form)) => Some(&mut form.message),
+        InputRequest::Elicit(ElicitParams::Url(url)) => Some(&mut url.message),
+        _ => None,
+    };
+    if let (true, Some(message)) = (gateway.names_questions, message) {
+        *message = format!("{}: {message}", gateway.group.label_at(server));
+    }
+    question
+}
+
+/// The request of a client with a session, which stays open while the client is asked.
+pub(super) fn request_of(cx: &RequestContext) -> Option<(ServerSession, RequestId)> {
+    match cx.revision().is_modern() {
+        true => None,
+        false => Some((cx.server_session()?, cx.request_id()?.clone())),
+    }
 }
 
 async fn begin<M: MultiRoundTrip>(

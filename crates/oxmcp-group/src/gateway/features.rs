@@ -49,36 +49,37 @@ impl Served {
         let group = &inner.group;
         let (new, gone) = changes(&mut self.tools, &group.tools(), |it| &it.name);
         server.remove_tools(gone);
-        for tool in new {
-            add(inner, &tool.name, tool.meta.clone(), |meta| {
-                server.add_tools([make_tool(inner, &tool, meta)])
-            });
-        }
+        let marked = mark(inner, new, |it| (&it.name, &mut it.meta));
+        add(
+            &marked,
+            |it| &it.name,
+            |new| server.add_tools(new.iter().map(|it| make_tool(inner, it))),
+        );
         let (new, gone) = changes(&mut self.prompts, &group.prompts(), |it| &it.name);
         server.remove_prompts(gone);
-        for prompt in new {
-            add(inner, &prompt.name, prompt.meta.clone(), |meta| {
-                server.add_prompts([make_prompt(inner, &prompt, meta)])
-            });
-        }
+        let marked = mark(inner, new, |it| (&it.name, &mut it.meta));
+        add(
+            &marked,
+            |it| &it.name,
+            |new| server.add_prompts(new.iter().map(|it| make_prompt(inner, it))),
+        );
         let (new, gone) = changes(&mut self.resources, &group.resources(), |it| &it.uri);
         server.remove_resources(gone);
-        for resource in new {
-            add(inner, &resource.uri, resource.meta.clone(), |meta| {
-                server.add_resources([make_resource(inner, &resource, meta)])
-            });
-        }
+        let marked = mark(inner, new, |it| (&it.uri, &mut it.meta));
+        add(
+            &marked,
+            |it| &it.uri,
+            |new| server.add_resources(new.iter().map(|it| make_resource(inner, it))),
+        );
         let templates = group.resource_templates();
         let (new, gone) = changes(&mut self.templates, &templates, |it| &it.uri_template);
         server.remove_resource_templates(gone);
-        for template in new {
-            add(
-                inner,
-                &template.uri_template,
-                template.meta.clone(),
-                |meta| server.add_resource_templates([make_template(inner, &template, meta)]),
-            );
-        }
+        let marked = mark(inner, new, |it| (&it.uri_template, &mut it.meta));
+        add(
+            &marked,
+            |it| &it.uri_template,
+            |new| server.add_resource_templates(new.iter().map(|it| make_template(inner, it))),
+        );
     }
 }
 
@@ -99,28 +100,48 @@ fn changes<T: Clone + PartialEq>(
     (new, gone.collect())
 }
 
-/// Adds an entry with its `_meta`. One that the server cannot have is left out.
-fn add(inner: &Inner, name: &str, mut meta: Meta, add: impl FnOnce(Meta) -> Result<()>) {
-    let marked = inner.id.extend(&meta).and_then(|path| {
-        let keys: Vec<String> = meta
-            .as_object()
-            .into_iter()
-            .flat_map(|it| it.keys().cloned())
-            .collect();
-        for key in keys {
-            if !Meta::is_valid_key(&key) || Meta::is_reserved_key(&key) {
-                meta.remove(&key);
+/// Marks entries with the path of gateways. Those that have come in a loop are left out.
+fn mark<T>(
+    inner: &Inner,
+    entries: Vec<T>,
+    parts: impl Fn(&mut T) -> (&String, &mut Meta),
+) -> Vec<T> {
+    let marked = entries.into_iter().filter_map(|mut entry| {
+        let (name, meta) = parts(&mut entry);
+        match inner.id.extend(meta) {
+            Ok(path) => {
+                let keys = meta.as_object().into_iter().flat_map(JsonObject::keys);
+                let is_refused =
+                    |it: &&String| !Meta::is_valid_key(it) || Meta::is_reserved_key(it);
+                for key in keys.filter(is_refused).cloned().collect::<Vec<_>>() {
+                    meta.remove(&key);
+                }
+                meta.insert(path::KEY, path);
+                Some(entry)
+            }
+            Err(error) => {
+                tracing::warn!(name, %error, "leaving out an entry of a server behind the gateway");
+                None
             }
         }
-        meta.insert(path::KEY, path);
-        add(meta)
     });
-    if let Err(error) = marked {
-        tracing::warn!(name, %error, "leaving out an entry of a server behind the gateway");
+    marked.collect()
+}
+
+/// Adds entries at once, or one by one if the server cannot have one of them.
+fn add<T>(entries: &[T], name: fn(&T) -> &String, add: impl Fn(&[T]) -> Result<()>) {
+    if entries.is_empty() || add(entries).is_ok() {
+        return;
+    }
+    for entry in entries {
+        if let Err(error) = add(std::slice::from_ref(entry)) {
+            let name = name(entry);
+            tracing::warn!(name, %error, "leaving out an entry of a server behind the gateway");
+        }
     }
 }
 
-fn make_tool(inner: &Arc<Inner>, listed: &protocol::Tool, meta: Meta) -> Tool {
+fn make_tool(inner: &Arc<Inner>, listed: &protocol::Tool) -> Tool {
     let (inner, name) = (Arc::clone(inner), listed.name.clone());
     let call = move |cx: RequestContext, arguments: Box<RawValue>| {
         let (inner, name) = (Arc::clone(&inner), name.clone());
@@ -139,7 +160,7 @@ fn make_tool(inner: &Arc<Inner>, listed: &protocol::Tool, meta: Meta) -> Tool {
         entry.description.clone_from(&listed.description);
         entry.annotations.clone_from(&listed.annotations);
         entry.icons.clone_from(&listed.icons);
-        entry.meta = meta;
+        entry.meta.clone_from(&listed.meta);
     })
 }
 
@@ -164,7 +185,7 @@ async fn call_tool(
     Ok(reply)
 }
 
-fn make_prompt(inner: &Arc<Inner>, listed: &protocol::Prompt, meta: Meta) -> Prompt {
+fn make_prompt(inner: &Arc<Inner>, listed: &protocol::Prompt) -> Prompt {
     let own = Arc::clone(inner);
     let name = listed.name.clone();
     let get = move |cx: RequestContext, arguments: OrderedMap<String>| {
@@ -173,10 +194,8 @@ fn make_prompt(inner: &Arc<Inner>, listed: &protocol::Prompt, meta: Meta) -> Pro
     };
     let description = listed.description.clone().unwrap_or_default();
     let arguments = listed.arguments.clone();
-    let mut prompt = Prompt::dynamic(&listed.name, description, arguments, get).entry(|entry| {
-        entry.clone_from(listed);
-        entry.meta = meta;
-    });
+    let mut prompt = Prompt::dynamic(&listed.name, description, arguments, get)
+        .entry(|entry| entry.clone_from(listed));
     if completes(inner, inner.group.prompt_route(&listed.name)) {
         let reference = CompletionReference::prompt(&listed.name);
         for argument in &listed.arguments {
@@ -207,33 +226,23 @@ async fn get_prompt(
     Ok(reply)
 }
 
-fn make_resource(inner: &Arc<Inner>, listed: &protocol::Resource, meta: Meta) -> Resource {
+fn make_resource(inner: &Arc<Inner>, listed: &protocol::Resource) -> Resource {
     let (inner, uri) = (Arc::clone(inner), listed.uri.clone());
     let read_it = move |cx: RequestContext| {
         let (inner, uri) = (Arc::clone(&inner), uri.clone());
         async move { read(&inner, &cx, &uri).await }
     };
-    Resource::new(&listed.uri, &listed.name, read_it).entry(|entry| {
-        entry.clone_from(listed);
-        entry.meta = meta;
-    })
+    Resource::new(&listed.uri, &listed.name, read_it).entry(|entry| entry.clone_from(listed))
 }
 
-fn make_template(
-    inner: &Arc<Inner>,
-    listed: &protocol::ResourceTemplate,
-    meta: Meta,
-) -> ResourceTemplate {
+fn make_template(inner: &Arc<Inner>, listed: &protocol::ResourceTemplate) -> ResourceTemplate {
     let own = Arc::clone(inner);
     let read_it = move |cx: RequestContext, variables: TemplateVariables| {
         let inner = Arc::clone(&own);
         async move { read(&inner, &cx, variables.uri()).await }
     };
     let mut template = ResourceTemplate::dynamic(&listed.uri_template, &listed.name, read_it)
-        .entry(|entry| {
-            entry.clone_from(listed);
-            entry.meta = meta;
-        });
+        .entry(|entry| entry.clone_from(listed));
     if completes(inner, inner.group.uri_route(&listed.uri_template).ok()) {
         let reference = CompletionReference::resource(&listed.uri_template);
         for variable in variables(&listed.uri_template) {

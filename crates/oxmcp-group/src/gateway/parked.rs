@@ -13,7 +13,9 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{Error, RequestContext, Result, protocol::InputRequiredResult};
+use oxmcp::{
+    Error, RequestContext, RequestId, Result, ServerSession, protocol::InputRequiredResult,
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     task::AbortHandle,
@@ -60,6 +62,8 @@ pub(super) struct CallResources {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) principal: Option<String>,
+    /// The request of a client with a session: it stays open while the client is asked.
+    pub(super) request: Option<(ServerSession, RequestId)>,
     pub(super) target: String,
 }
 
@@ -101,6 +105,21 @@ impl ParkedCalls {
         let expiry = expiry.abort_handle();
         parked.insert(id.clone(), ParkedCall { call, expiry });
         Ok(id)
+    }
+
+    /// Ends the calls of a request that has ended.
+    pub(super) fn end(&self, request: &(ServerSession, RequestId)) {
+        let ended: Vec<ParkedCall> = {
+            let mut calls = self.lock();
+            let is_ended =
+                |_: &String, it: &mut ParkedCall| it.call.owner.request.as_ref() == Some(request);
+            calls.extract_if(is_ended).map(|(_, call)| call).collect()
+        };
+        // Outside the lock: it cancels the calls.
+        for ParkedCall { call, expiry } in ended {
+            expiry.abort();
+            drop(call);
+        }
     }
 
     /// # Errors

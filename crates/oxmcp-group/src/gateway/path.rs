@@ -2,11 +2,7 @@
 
 use std::fmt::Write;
 
-use oxmcp::{
-    Error, Result,
-    middleware::{Next, Request, Response},
-    protocol::Meta,
-};
+use oxmcp::{Error, Result, protocol::Meta};
 use serde_json::Value;
 
 /// The key of the path in `_meta`.
@@ -55,16 +51,6 @@ impl GatewayId {
     /// The path of requests that begin here.
     pub(super) fn start(&self) -> Value {
         Value::Array(vec![self.0.clone().into()])
-    }
-
-    /// Refuses the requests of loops.
-    pub(super) async fn check(self, request: Request, next: Next) -> Result<Response> {
-        if let Some(context) = request.context()
-            && !request.is_notification()
-        {
-            self.extend(&context.meta())?;
-        }
-        next.run(request).await
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Inner {
     pub(super) parked: ParkedCalls,
     pub(super) calls: Arc<Semaphore>,
     pub(super) limits: GatewayLimits,
+    /// Whether the user learns which upstream asks.
+    pub(super) names_questions: bool,
     pub(super) watches: Watches,
     pub(super) server: OnceLock<WeakServer>,
 }

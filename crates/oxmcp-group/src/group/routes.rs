@@ -32,6 +32,11 @@ impl GroupSession {
         self.shared().expose_uri(server, uri);
     }
 
+    /// The label of a server.
+    pub(crate) fn label_at(&self, server: usize) -> &str {
+        self.shared().label(server)
+    }
+
     /// The group's own session with a server. Waits while a server that was connected is being connected again.
     ///
     /// # Errors

@@ -648,3 +648,57 @@ async fn structured_content_passes_through() {
         assert_eq!(list, json!([1, 2, 3]), "{front} {revision}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn users_learn_which_upstream_asks() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        for front in [Revision::V2025_11_25, Revision::V2026_07_28] {
+            let gateway = gateway()
+                .mount("bank", asking().revisions([revision]))
+                .mount("shop", asking().revisions([revision]))
+                .start(Server::new("all", "1.0.0"))
+                .await
+                .unwrap();
+            let client = host()
+                .revisions([front])
+                .on_elicit(|form: ElicitFormParams| {
+                    std::future::ready(Accept(Name { name: form.message }))
+                });
+            let session = connect(&gateway, client).await;
+            let result = session.call_tool("shop_greet", ()).await.unwrap();
+            assert_eq!(text(&result), "hello shop: Your name?");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_answer_ends_the_call_of_the_upstream() {
+    let (sender, mut ended) = mpsc::unbounded_channel();
+    let asking = Server::new("asking", "1.0.0").tool(Tool::new(
+        "greet",
+        "Asks for a name",
+        move |cx: RequestContext| {
+            let sender = sender.clone();
+            async move {
+                tokio::select! {
+                    name = cx.ask::<Name>("name", "Your name?") => drop(name),
+                    () = cx.cancelled() => drop(sender.send(())),
+                }
+                "done"
+            }
+        },
+    ));
+    let proxy = proxy(asking.revisions([Revision::V2025_11_25])).await;
+    let client = host().revisions([Revision::V2025_11_25]);
+    let client = client.on_elicit(|_: ElicitFormParams| async {
+        Err::<protocol::ElicitAction, _>(oxmcp::Error::internal("no window"))
+    });
+    let session = connect(&proxy, client).await;
+    let begun = tokio::time::Instant::now();
+    assert!(session.call_tool("greet", ()).await.is_err());
+    ended.recv().await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "it does not wait until it expires"
+    );
+}
