@@ -183,6 +183,18 @@ fn agent() {
 }
 
 #[test]
+fn mounting() {
+    insta::assert_snapshot!(prints(("mounting", &[])), @r#"
+    travel_book
+    weather_now
+    weather_now: sunny in Oslo
+    the gateway asks: travel: Where to?
+    travel_book: booked a train to Lyon
+    Some("two socks")
+    "#);
+}
+
+#[test]
 fn asking() {
     insta::assert_snapshot!(prints(("asking", &[])), @r#"
     2025-11-25
