@@ -300,6 +300,18 @@ fn dynamic_tools() {
 }
 
 #[test]
+fn search() {
+    insta::assert_snapshot!(prints(("search", &[])), @r#"
+    of 500 tools, a client lists call_tool and search_tools
+    "vibration of the pump in line 7" finds pump_7_vibration
+    vibration of pump 7: normal
+    "how hot is furnace 3: temperature" finds furnace_3_temperature
+    temperature of furnace 3: normal
+    call_tool is read-only: true
+    "#);
+}
+
+#[test]
 fn resources() {
     insta::assert_snapshot!(prints(("resources", &[])), @r#"
     weather://about: Made of thin air.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// The text in place of a secret.
 const REDACTED: &str = "[redacted]";
-/// How deep schemas and arguments are followed together; deeper values are left out.
+/// The depth to which schemas and arguments are followed together; deeper values are left out.
 const DEPTH: usize = 32;
 /// The number of characters of a string that are logged.
 const SHOWN: usize = 256;

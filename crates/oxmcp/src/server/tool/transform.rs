@@ -397,15 +397,23 @@ fn outer_schema(schema: &Schema, arguments: &[ArgumentTransform]) -> Result<Sche
             check_value(schema, name, given)?;
         }
     }
-    let edited = schema.edited(|schema| edit(schema, arguments))?;
-    let exposed = names(&edited);
-    let hidden = arguments.iter().filter(|it| it.is_hidden).count();
-    if exposed.len() + hidden != names(schema).len() {
+    let mut exposed = names(schema);
+    exposed.retain(|name| arguments.iter().all(|it| it.original != *name));
+    exposed.extend(
+        arguments
+            .iter()
+            .filter_map(|it| it.exposed().map(str::to_owned)),
+    );
+    exposed.sort_unstable();
+    if exposed
+        .windows(2)
+        .any(|pair| matches!(pair, [one, other] if one == other))
+    {
         return Err(Error::misuse(
             "cannot transform the arguments: two of them have the same name",
         ));
     }
-    Ok(edited)
+    Ok(schema.edited(|schema| edit(schema, arguments))?)
 }
 
 /// Checks a default or fixed value by the schema of its property.

@@ -122,8 +122,10 @@ async fn middleware_and_errors_see_the_tool_found() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&seen);
     let server = many().layer(middleware::from_fn(move |request: Request, next: Next| {
-        let params = request.raw_params().map_or("", |params| params.get());
-        record.lock().unwrap().push(params.to_owned());
+        if request.method() == "tools/call" {
+            let params = request.raw_params().map_or("", |params| params.get());
+            record.lock().unwrap().push(params.to_owned());
+        }
         next.run(request)
     }));
     for revision in Revision::ALL {

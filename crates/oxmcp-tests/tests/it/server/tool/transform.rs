@@ -79,7 +79,7 @@ async fn handler_gets_the_original_arguments() {
                 json!({"words": "oven", "size": "3"}),
                 r#"Query { q: "oven", index: "manuals", page: 0, size: 3 }"#,
             ),
-            // What is hidden cannot be set, under any name.
+            // Hidden arguments cannot be set, under any name.
             (
                 json!({"words": "oven", "q": "x", "index": "secrets", "page": 7}),
                 r#"Query { q: "oven", index: "manuals", page: 0, size: 10 }"#,
