@@ -70,6 +70,11 @@ mod many_servers {}
 #[doc = include_str!("../../oxmcp/guide/migrating.md")]
 mod migrating {}
 
+/// The code in the guide production.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/production.md")]
+mod production {}
+
 /// The code in the guide servers.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/servers.md")]

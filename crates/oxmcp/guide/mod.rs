@@ -8,6 +8,7 @@
 //! | [`asking`] | handlers that ask the user |
 //! | [`testing`] | tests in process, virtual time, scripted peers |
 //! | [`deployment`] | a server over HTTP: settings, proxies, health checks, restarts, what can be observed |
+//! | [`production`] | limits, audits, metrics and alerts, and servers with many tools |
 //! | [`authorization`] | protected servers, and clients that log in |
 //! | [`tasks`] | calls that outlive their response |
 //! | [`apps`] | user interfaces that servers offer and hosts show |
@@ -57,6 +58,9 @@ pub mod many_servers {}
 
 #[doc = include_str!("migrating.md")]
 pub mod migrating {}
+
+#[doc = include_str!("production.md")]
+pub mod production {}
 
 #[doc = include_str!("servers.md")]
 pub mod servers {}

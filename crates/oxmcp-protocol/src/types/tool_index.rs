@@ -1,4 +1,5 @@
 //! [`ToolIndex`], a search over tools by BM25: words that are rare among the tools count more, and long descriptions count less.
+//! See [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
 
 use std::{cmp::Ordering, collections::HashMap};
 

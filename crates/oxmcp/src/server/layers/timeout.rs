@@ -63,6 +63,7 @@ impl Timeout {
 
     /// Returns the limit as a layer of a [tool](crate::Tool::layer). A call that takes too long gets a result with an error, for
     /// the model.
+    #[must_use]
     pub fn for_tool(
         &self,
     ) -> impl Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync + 'static + use<> {
