@@ -23,6 +23,8 @@ pub(crate) struct Tools {
     pub(crate) python2: PathBuf,
     /// Python with FastMCP, which has its own requirements.
     pub(crate) fastmcp: PathBuf,
+    /// Python with a newer FastMCP, which has skills.
+    pub(crate) skills: PathBuf,
 }
 
 impl Tools {
@@ -32,11 +34,13 @@ impl Tools {
         let python1 = virtual_environment("python1", "requirements-1x.txt")?;
         let python2 = virtual_environment("python2", "requirements.txt")?;
         let fastmcp = virtual_environment("fastmcp", "requirements-fastmcp.txt")?;
+        let skills = virtual_environment("skills", "requirements-skills.txt")?;
         Ok(Self {
             node,
             python1,
             python2,
             fastmcp,
+            skills,
         })
     }
 

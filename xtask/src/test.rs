@@ -56,7 +56,7 @@ const QUICK_PACKAGES: [&str; 13] = [
 /// Their features: all of the SDK, and those of the examples that need no other service.
 const QUICK_FEATURES: &str = "oxmcp-apps/host,oxmcp-group/gateway,oxmcp-skills/host,oxmcp-tests/auth,oxmcp-tests/aws-lc-rs,oxmcp-tests/http-server,\
      oxmcp-tests/keyring,oxmcp-tests/tasks,oxmcp-tests/tracing-subscriber,oxmcp-examples/apps,oxmcp-examples/authorization,\
-     oxmcp-examples/gateway,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
+     oxmcp-examples/gateway,oxmcp-examples/skills,oxmcp-examples/tasks,oxmcp-examples/tracing-subscriber";
 
 /// The tests that `cargo xtask test` leaves out: each takes four seconds or more, or needs what is not built. A name stands for all
 /// tests whose path contains it.

@@ -80,6 +80,11 @@ mod production {}
 #[doc = include_str!("../../oxmcp/guide/servers.md")]
 mod servers {}
 
+/// The code in the guide skills.
+#[cfg(doctest)]
+#[doc = include_str!("../../oxmcp/guide/skills.md")]
+mod skills {}
+
 /// The code in the guide tasks.
 #[cfg(doctest)]
 #[doc = include_str!("../../oxmcp/guide/tasks.md")]

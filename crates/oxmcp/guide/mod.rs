@@ -12,6 +12,7 @@
 //! | [`authorization`] | protected servers, and clients that log in |
 //! | [`tasks`] | calls that outlive their response |
 //! | [`apps`] | user interfaces that servers offer and hosts show |
+//! | [`skills`] | instructions for tasks that servers offer and hosts load |
 //! | [`many_nodes`] | several processes that share sessions, streams and tasks |
 //! | [`many_servers`] | a host with several servers: configuration files, merged lists, one set of handlers |
 //! | [`errors`] | each error text, with its cause and what to do |
@@ -64,6 +65,9 @@ pub mod production {}
 
 #[doc = include_str!("servers.md")]
 pub mod servers {}
+
+#[doc = include_str!("skills.md")]
+pub mod skills {}
 
 #[doc = include_str!("tasks.md")]
 pub mod tasks {}

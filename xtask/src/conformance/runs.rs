@@ -4,16 +4,10 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 /// The scenarios that are left out: the beginnings of their names, and the reasons. (Scenarios for authorization servers do not
 /// apply.)
-const LEFT_OUT: &[(&str, &str)] = &[
-    (
-        "tasks-status-notifications",
-        "the suite always skips it; it/extension/tasks has a test for it",
-    ),
-    (
-        "sep-2640-",
-        "the extension for skills is not implemented yet",
-    ),
-];
+const LEFT_OUT: &[(&str, &str)] = &[(
+    "tasks-status-notifications",
+    "the suite always skips it; it/extension/tasks has a test for it",
+)];
 
 /// The scenarios that are left out for a proxy.
 const LEFT_OUT_OF_PROXY: &[(&str, &str)] = &[("tasks-", "a proxy does not pass on tasks")];

@@ -4,7 +4,7 @@ use Over::{
     Http, Http2, Https, Login, Nginx, NginxTls, Nodes, Proxy, Remote, RemoteLogin, Rolling, Sse,
     Tunnel,
 };
-use Runtime::{FastMcp, Node, Ours, Python1, Python2};
+use Runtime::{FastMcp, FastMcpSkills, Node, Ours, Python1, Python2};
 
 /// A program that runs a script.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,8 @@ pub(crate) enum Runtime {
     Python2,
     /// Python, with FastMCP.
     FastMcp,
+    /// Python, with a newer FastMCP, which has skills.
+    FastMcpSkills,
     /// The script is a program of `interop/src/bin`.
     Ours,
 }
@@ -93,12 +95,20 @@ pub(crate) struct Client {
     pub(crate) waits: bool,
     /// Whether third-party servers have the features that the client needs, so that they can stand in for ours.
     pub(crate) has_twin: bool,
+    /// The arguments of our server over stdio.
+    pub(crate) serves: &'static [&'static str],
 }
 
 impl Client {
     const fn without_twin(mut self) -> Self {
         self.has_twin = false;
         self
+    }
+
+    /// For our server with skills, which has nothing else.
+    const fn of_skills(mut self) -> Self {
+        self.serves = &["skills"];
+        self.without_twin()
     }
 
     const fn that_kills(mut self) -> Self {
@@ -156,6 +166,7 @@ const fn client(
         over: Over::Stdio,
         waits: true,
         has_twin: true,
+        serves: &[],
     }
 }
 
@@ -166,6 +177,8 @@ const PY2: &str = "clients/python2.py";
 const INSPECTOR: &str = "clients/inspector.mjs";
 const TASKS: &str = "clients/tasks.mjs";
 const FASTMCP: &str = "clients/fastmcp4.py";
+const TS_SKILLS: &str = "clients/skills.mjs";
+const PY_SKILLS: &str = "clients/skills.py";
 
 #[rustfmt::skip]
 pub(crate) const CLIENTS: &[Client] = &[
@@ -198,6 +211,9 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("http-tasks-client", "2026-07-28", Node, TASKS, "2026-07-28").over(Http).without_twin(),
     client("tasks-client-legacy", "2025-11-25", Node, TASKS, "legacy").without_twin(),
     client("http-tasks-client-legacy", "2025-11-25", Node, TASKS, "legacy").over(Http).without_twin(),
+    client("skills-typescript-client-legacy", "2025-11-25", Node, TS_SKILLS, "legacy").of_skills(),
+    client("skills-typescript-client", "2026-07-28", Node, TS_SKILLS, "auto").of_skills(),
+    client("skills-fastmcp-client", "2026-07-28", FastMcpSkills, PY_SKILLS, "auto").of_skills(),
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
@@ -412,11 +428,22 @@ const fn server(
     }
 }
 
+/// The skill of `interop/skills`, which has a file with a byte order mark and line breaks of Windows.
+#[rustfmt::skip]
+const SKILL: &[&str] = &[
+    "--skill", "skill://refunds/SKILL.md", "references/limits.md", "\u{feff}# Limits\r\n\r\nAt most 100 €.\r\n",
+];
+const WRONG_SIZE: &[&str] = &["--lie", "skill://refunds/SKILL.md", "size"];
+const WRONG_DIGEST: &[&str] = &["--lie", "skill://refunds/SKILL.md", "digest"];
+const WRONG_FRONTMATTER: &[&str] = &["--lie", "skill://refunds/SKILL.md", "frontmatter"];
+
 const TS1_SERVER: &str = "servers/typescript1.mjs";
 const TS2_SERVER: &str = "servers/typescript2.mjs";
 const PY1_SERVER: &str = "servers/python1.py";
 const PY2_SERVER: &str = "servers/python2.py";
 const FASTMCP_SERVER: &str = "servers/fastmcp4.py";
+const TS_SKILLS_SERVER: &str = "servers/skills.mjs";
+const PY_SKILLS_SERVER: &str = "servers/skills.py";
 const EVERYTHING_SERVER: &str =
     "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 const FILESYSTEM_SERVER: &str =
@@ -441,6 +468,14 @@ pub(crate) const SERVERS: &[Server] = &[
     server("server-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[EVERYTHING]),
     server("tasks-fastmcp", "2026-07-28", FastMcp, &[FASTMCP_SERVER], &[FOLLOW, BAKERY]).that_says(TASK_EXTENSION),
     server("tasks-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "stdio"], &[FOLLOW, RESEARCH]).that_says(CORE_TASKS),
+    server("skills-typescript-server", "2026-07-28", Node, &[TS_SKILLS_SERVER], &[SKILL]),
+    server("skills-typescript-server-legacy", "2025-11-25", Node, &[TS_SKILLS_SERVER], &[LEGACY, SKILL]),
+    server("skills-typescript-wrong-size", "2026-07-28", Node, &[TS_SKILLS_SERVER, "size"], &[WRONG_SIZE]),
+    server("skills-typescript-wrong-digest", "2026-07-28", Node, &[TS_SKILLS_SERVER, "digest"], &[WRONG_DIGEST]),
+    server("skills-typescript-wrong-frontmatter", "2026-07-28", Node, &[TS_SKILLS_SERVER, "frontmatter"], &[WRONG_FRONTMATTER]),
+    server("skills-fastmcp-server", "2026-07-28", FastMcpSkills, &[PY_SKILLS_SERVER], &[SKILL]),
+    server("skills-fastmcp-wrong-size", "2026-07-28", FastMcpSkills, &[PY_SKILLS_SERVER, "size"], &[WRONG_SIZE]),
+    server("skills-fastmcp-wrong-digest", "2026-07-28", FastMcpSkills, &[PY_SKILLS_SERVER, "digest"], &[WRONG_DIGEST]),
     server("http-tasks-fastmcp", "2026-07-28", FastMcp, &[FASTMCP_SERVER, "http", "{port}"], &[FOLLOW, BAKERY]).over(Http).that_says(TASK_EXTENSION),
     server("http-tasks-everything", "2025-11-25", Node, &[EVERYTHING_SERVER, "streamableHttp"], &[FOLLOW, RESEARCH]).over(Http).that_says(CORE_TASKS),
     server("http-typescript-1.12-server", "2025-03-26", Node, &[TS1_SERVER, "sdk-2025-03-26", "http", "{port}"], &[CALCULATOR, FEATURES, NEWS]).over(Http),

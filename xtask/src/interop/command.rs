@@ -71,6 +71,7 @@ impl Parties {
             Runtime::Python1 => &self.tools.python1,
             Runtime::Python2 => &self.tools.python2,
             Runtime::FastMcp => &self.tools.fastmcp,
+            Runtime::FastMcpSkills => &self.tools.skills,
             Runtime::Ours => &self.us,
         }
     }

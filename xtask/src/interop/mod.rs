@@ -33,7 +33,10 @@ pub(crate) fn run(word: &str) -> Outcome {
     let clients = clients(word, &parties).map(|client| {
         let server = parties.us.with_file_name("interop-server").into();
         let server = match client.over {
-            Over::Stdio => vec![server],
+            Over::Stdio => {
+                let words = client.serves.iter().map(OsString::from);
+                iter::once(server).chain(words).collect()
+            }
             Over::Sse => vec![server, "sse".into(), "127.0.0.1:{port}".into()],
             Over::Nodes | Over::Rolling => {
                 let words = ["nodes", "127.0.0.1:{port}", "{redis}"].map(OsString::from);

@@ -11,6 +11,7 @@
 
 mod login;
 mod scenarios;
+mod skills;
 
 use std::{env, error::Error, process::ExitCode, time::Duration};
 

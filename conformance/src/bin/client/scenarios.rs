@@ -6,6 +6,8 @@ use oxmcp::{ClientSession, protocol::PaginatedParams};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::skills;
+
 type Outcome = Result<(), Box<dyn Error>>;
 
 /// Runs one scenario.
@@ -23,6 +25,8 @@ pub(crate) async fn run(scenario: &str, session: &ClientSession, context: &Value
         "http-custom-headers" => call_as_told(session, context).await,
         "http-invalid-tool-headers" => call_what_is_listed(session).await,
         "json-schema-2020-12-preservation" => send_back_schema(session).await,
+        "sep-2640-client-no-prefetch" => skills::list(session).await,
+        _ if scenario.starts_with("sep-2640-client-verify-") => skills::load(session).await,
         _ if scenario.starts_with("auth/") => call(session, "test-tool", json!({})).await,
         _ => Err(format!("unknown scenario `{scenario}`").into()),
     }

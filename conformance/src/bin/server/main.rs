@@ -8,6 +8,7 @@ mod asking;
 mod forms;
 mod offers;
 mod schemas;
+mod skills;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -84,6 +85,7 @@ fn server() -> Server {
         forms::offer,
         offers::offer,
         tasks::offer,
+        skills::offer,
     ];
     groups.iter().fold(server, |server, offer| offer(server))
 }

@@ -5,6 +5,8 @@
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 
+mod host;
+mod lies;
 mod mistakes;
 mod reload;
 mod server;

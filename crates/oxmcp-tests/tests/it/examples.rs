@@ -67,6 +67,11 @@ fn crashed_server() {
 }
 
 #[test]
+fn skills() {
+    insta::assert_snapshot!(prints(("skills", &[])), @"");
+}
+
+#[test]
 fn apps() {
     // Without a terminal it ends at once; the URL has a port and a secret.
     let printed = prints(("apps", &[]));

@@ -23,6 +23,8 @@
 //! | `--updated URI TOOL ARGS`        | the call succeeds, and the resource that is watched has changed         |
 //! | `--held TOOL ARGS NOTES TEXT`    | a task has one of the notes (`A|B`) as a status; detached and resumed, its result contains the text |
 //! | `--cancelled TOOL ARGS`          | the call becomes a task, and is cancelled                               |
+//! | `--skill URI FILE TEXT`          | the skill is listed and verified, and a file of it contains the text    |
+//! | `--lie URI ERROR`                | the skill is listed, and not verified because of its size, digest or frontmatter |
 //! | `--wait SECONDS`                 | nothing; the client waits                                               |
 //! | `--logins N`                     | the user has logged in N times                                          |
 //! | `--replay URL TOOL ARGS TEXT`    | a copy of the tokens is refused once they were refreshed; then `--call`, after one login |
@@ -43,6 +45,7 @@ mod call;
 mod held;
 mod login;
 mod person;
+mod skills;
 mod task;
 
 use std::{env, process::ExitCode};

@@ -18,6 +18,7 @@ use crate::{
     call::{Outcome, TIME_LIMIT, call, ensure, is_error, read},
     held, login,
     person::Person,
+    skills,
 };
 
 /// A task, with its arguments.
@@ -27,7 +28,7 @@ pub(crate) struct Task {
 }
 
 /// The tasks, with the number of arguments of each.
-const TASKS: [(&str, usize); 22] = [
+const TASKS: [(&str, usize); 24] = [
     ("--list", 1),
     ("--call", 3),
     ("--many", 4),
@@ -46,6 +47,8 @@ const TASKS: [(&str, usize); 22] = [
     ("--updated", 3),
     ("--held", 4),
     ("--cancelled", 2),
+    ("--skill", 3),
+    ("--lie", 2),
     ("--wait", 1),
     ("--logins", 1),
     ("--replay", 4),
@@ -97,6 +100,8 @@ impl Task {
                 call(session, tool, args, text).await?;
                 ensure(person.unasked() == 0, "questions that were not asked")
             }
+            ("--skill", [uri, file, text]) => skills::load(session, uri, file, text).await,
+            ("--lie", [uri, error]) => skills::refuse(session, uri, error).await,
             ("--decline", [tool, args]) => {
                 person.will_answer(vec![ElicitResult::new(ElicitAction::Decline)]);
                 fail(session, tool, args, "").await?;

@@ -1,11 +1,12 @@
 //! The server for third-party clients: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
 //! `interop-server sse ADDRESS` over the HTTP transport of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes
 //! over HTTP. `interop-server protected ADDRESS URL ISSUER TOKENS` serves clients over HTTP that have tokens of the issuer for
-//! the URL; see `protection.rs`.
+//! the URL; see `protection.rs`. `interop-server skills` has only skills, over stdio.
 
 mod features;
 mod orders;
 mod protection;
+mod skills;
 mod tasks;
 
 use std::{env, io, sync::Arc, thread, time::Duration};
@@ -121,6 +122,7 @@ async fn main() -> oxmcp::Result<()> {
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let serving = match args.as_slice() {
         [] => return server.run(stdio()).await,
+        ["skills"] => return skills::server().run(stdio()).await,
         ["http", address] => StreamableHttp::from(server).serve(address).await?,
         ["nodes", address, redis] => {
             let store = Redis::connect(redis).await?.keys([StateKey::new(KEY)]);
@@ -141,7 +143,7 @@ async fn main() -> oxmcp::Result<()> {
         ["sse", address] => LegacySse::from(server).serve(address).await?,
         _ => {
             return Err(oxmcp::Error::internal(
-                "usage: interop-server [http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
+                "usage: interop-server [skills | http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
             ));
         }
     };
