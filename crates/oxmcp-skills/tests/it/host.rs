@@ -45,8 +45,8 @@ async fn skills_are_listed_loaded_and_read() {
         let refunds = list.find(&SkillId::new("my-shop", URI)).unwrap();
         assert_eq!(refunds.description(), "Refund an order");
         assert_eq!(
-            refunds.total_size() as usize,
-            REFUNDS.len() + LIMITS.len() + PNG.len()
+            refunds.total_size(),
+            (REFUNDS.len() + LIMITS.len() + PNG.len()) as u64
         );
         assert_eq!(*refunds, skills.get(URI).await.unwrap());
         assert!(refunds.approval().is_some());

@@ -267,14 +267,11 @@ async fn failed_refresh_leaves_the_first_error() {
     assert_eq!(peer.count(), (1, 1));
 }
 
-#[tokio::test]
-async fn invalid_entries_are_rejected() {
-    let with = |change: fn(&mut Value)| {
-        let mut entry = entry();
-        change(&mut entry);
-        entry
-    };
-    let cases: [(fn(&mut Value), &str); 22] = [
+/// A change of an entry, and the problem that it makes.
+type Spoiled = (fn(&mut Value), &'static str);
+
+fn spoiled() -> Vec<Spoiled> {
+    vec![
         (|it| *it = json!(7), "it is not an object"),
         (|it| it["uri"] = json!(7), "it has no `uri`"),
         (
@@ -348,7 +345,17 @@ async fn invalid_entries_are_rejected() {
             |it| it["resources"] = json!(vec![json!({}); 513]),
             "513 files; the limit is 512",
         ),
-    ];
+    ]
+}
+
+#[tokio::test]
+async fn invalid_entries_are_rejected() {
+    let with = |change: fn(&mut Value)| {
+        let mut entry = entry();
+        change(&mut entry);
+        entry
+    };
+    let cases = spoiled();
     let mut all: Vec<_> = cases.iter().map(|(change, _)| with(*change)).collect();
     all.push(entry());
     all.push(entry());
