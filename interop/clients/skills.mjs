@@ -39,5 +39,6 @@ assert.deepEqual(await children('skill://refunds'), [
 ]);
 assert.deepEqual(await children('skill://refunds/references'), [['skill://refunds/references/limits.md', 'text/markdown']]);
 
+const revision = client.getNegotiatedProtocolVersion();
 await client.close();
-console.log(JSON.stringify({ revision: client.getNegotiatedProtocolVersion(), checks: ['lists, gets and verifies skills'] }));
+console.log(JSON.stringify({ revision, checks: ['lists, gets and verifies skills'] }));
