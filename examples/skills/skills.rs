@@ -5,7 +5,7 @@
 //! Without a server it uses the skills in this directory, and changes one while the host uses it.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use std::{env, fs, io, path::Path};
+use std::{env, fs, path::Path};
 
 use oxmcp::{Client, ClientSession, Command, Server, testing};
 use oxmcp_examples::AnyError;
@@ -41,7 +41,7 @@ async fn main() -> Result<(), AnyError> {
 async fn use_own(directory: &Path, limits: &Path) -> Result<(), AnyError> {
     let server = Server::new("shop", "1.0.0").skills(Skills::dir(directory).prefix("shop"));
     let session = testing::connect(&server).await?;
-    let approval = list(&session).await?.ok_or(io::ErrorKind::NotFound)?;
+    let approval = list(&session).await?.ok_or("the server lists no skill")?;
 
     fs::write(directory.join(limits), "Refund everything.\n")?;
     server.reload_skills().await?;

@@ -68,7 +68,21 @@ fn crashed_server() {
 
 #[test]
 fn skills() {
-    insta::assert_snapshot!(prints(("skills", &[])), @"");
+    let printed = prints(("skills", &[]));
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(
+        lines.first(),
+        Some(
+            &"skill://shop/refunds/SKILL.md of \"shop\": Refund an order. Use it when a customer wants money back."
+        )
+    );
+    assert!(
+        printed.contains("\nSkill \"refunds\" of the MCP server \"shop\""),
+        "{printed}"
+    );
+    assert!(printed.contains("\nOrders of up to 100 €"), "{printed}");
+    let changed = "could not use the skill skill://shop/refunds/SKILL.md: it has changed; ask the user to approve it again";
+    assert_eq!(lines.last(), Some(&changed));
 }
 
 #[test]
