@@ -82,6 +82,7 @@ const LEFT_FOR_ALL: &[&str] = &[
     "printed_values_are_read_back",
     "stalled_peer_is_not_served_and_loses_nothing",
     "hostile_lists_are_read_with_bounded_work",
+    "longest_lists_are_cut",
     "examples::cluster",
     "examples::opentelemetry",
 ];

@@ -143,19 +143,15 @@ impl LoadedSkill {
         let mut children = BTreeSet::new();
         for file in self.skill().files() {
             let path = file.uri.strip_prefix(own).unwrap_or_default();
-            let mut segments = path.trim_start_matches('/').split('/');
-            let mut wanted = names.iter();
-            if wanted.all(|name| segments.next().and_then(decode).as_deref() == Some(name))
-                && let Some(child) = segments.next()
-            {
-                let depth = names.len() + 1;
-                let path: Vec<_> = path
-                    .trim_start_matches('/')
-                    .split('/')
-                    .take(depth)
-                    .collect();
-                debug_assert_eq!(path.last(), Some(&child));
-                children.insert(format!("{own}/{}", path.join("/")));
+            let path = path.trim_start_matches('/');
+            let mut segments = path.split('/');
+            let is_below = names.iter().all(|name| {
+                let segment = segments.next().and_then(decode);
+                segment.as_deref() == Some(name)
+            });
+            if is_below && segments.next().is_some() {
+                let child: Vec<_> = path.split('/').take(names.len() + 1).collect();
+                children.insert(format!("{own}/{}", child.join("/")));
             }
         }
         children.into_iter().collect()
