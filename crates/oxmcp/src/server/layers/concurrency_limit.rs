@@ -107,7 +107,6 @@ impl ConcurrencyLimit {
     }
 
     /// Returns the limit as a layer of a [tool](crate::Tool::layer). A refused call gets a result with an error, for the model.
-    #[must_use]
     pub fn for_tool(
         &self,
     ) -> impl Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync + 'static + use<> {

@@ -109,7 +109,6 @@ impl RateLimit {
     /// let tool = Tool::new("export", "Export everything", || async { "done" }).layer(limit.for_tool());
     /// # let _ = tool;
     /// ```
-    #[must_use]
     pub fn for_tool(
         &self,
     ) -> impl Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync + 'static + use<> {

@@ -63,7 +63,6 @@ impl Timeout {
 
     /// Returns the limit as a layer of a [tool](crate::Tool::layer). A call that takes too long gets a result with an error, for
     /// the model.
-    #[must_use]
     pub fn for_tool(
         &self,
     ) -> impl Fn(ToolCall) -> BoxFuture<Result<ToolResponse>> + Send + Sync + 'static + use<> {
