@@ -1,4 +1,4 @@
-//! OpenTelemetry trace propagation between MCP clients and servers. [`install`] is the only function to call.
+//! OpenTelemetry for MCP clients and servers: traces that continue at the peer, by [`install`], and [`Metrics`].
 //!
 //! ```
 //! use opentelemetry::trace::TracerProvider;
@@ -18,6 +18,10 @@
 //! the layer must let the target `oxmcp` pass. Otherwise the peer continues the trace from the span around the call.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod metrics;
+
+pub use metrics::{Metrics, SessionTimer};
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
