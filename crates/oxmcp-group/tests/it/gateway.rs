@@ -702,3 +702,20 @@ async fn failed_answer_ends_the_call_of_the_upstream() {
         "it does not wait until it expires"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn upstream_session_ends_with_that_of_the_client() {
+    let upstream = counting().revisions([Revision::V2025_11_25]);
+    let proxy = proxy(upstream.clone()).await;
+    let session = connect(&proxy, host().revisions([Revision::V2025_11_25])).await;
+    session.call_tool("count", ()).await.unwrap();
+    assert_eq!(upstream.sessions().count(), 2, "one is the gateway's own");
+    session.close().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(upstream.sessions().count(), 1);
+    // A request without a session leaves none behind.
+    let modern = connect(&proxy, host().revisions([Revision::V2026_07_28])).await;
+    modern.call_tool("count", ()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(upstream.sessions().count(), 1);
+}
