@@ -60,7 +60,7 @@ pub(super) async fn pass_on<M: MultiRoundTrip>(
             running.answer(cx);
             running
         }
-        state => begin(gateway, cx, server, owner, state, call).await?,
+        state => begin(gateway, cx, (server, owner), state, call).await?,
     };
     if running.asked.is_empty()
         && let Some(outcome) = running.run(cx).await?
@@ -114,8 +114,7 @@ pub(super) fn request_of(cx: &RequestContext) -> Option<(ServerSession, RequestI
 async fn begin<M: MultiRoundTrip>(
     gateway: &Inner,
     cx: &RequestContext,
-    server: usize,
-    owner: Owner,
+    (server, owner): (usize, Owner),
     state: Option<&str>,
     call: impl FnOnce(&ClientSession) -> Call<M>,
 ) -> Result<RunningCall> {

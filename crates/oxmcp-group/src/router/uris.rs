@@ -82,11 +82,20 @@ fn split_scheme(uri: &str) -> Option<(&str, &str)> {
 
 /// The URIs and URI templates that a server lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListedUris<'a> {
     /// The URIs of its resources.
     pub uris: Vec<&'a str>,
     /// Its URI templates.
     pub templates: Vec<&'a str>,
+}
+
+impl<'a> ListedUris<'a> {
+    /// Creates the lists of a server.
+    #[must_use]
+    pub fn new(uris: Vec<&'a str>, templates: Vec<&'a str>) -> Self {
+        Self { uris, templates }
+    }
 }
 
 /// The table of the URIs and URI templates that several servers have listed.

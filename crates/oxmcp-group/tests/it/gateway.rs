@@ -344,11 +344,11 @@ async fn progress_and_logs_pass_through() {
         ))
     };
     for (front, revision) in pairs() {
-        let (sender, mut logs) = mpsc::unbounded_channel();
+        let (sender, mut logs) = mpsc::channel(64);
         let client = host()
             .log_level(LoggingLevel::Info)
             .on_log(move |message, _| {
-                let _ = sender.send((
+                let _ = sender.try_send((
                     message.logger.unwrap_or_default(),
                     message.data.get().to_owned(),
                 ));
@@ -357,9 +357,9 @@ async fn progress_and_logs_pass_through() {
             .revisions([front]);
         let proxy = proxy(busy().revisions([revision])).await;
         let session = connect(&proxy, client).await;
-        let (sender, mut progress) = mpsc::unbounded_channel();
+        let (sender, mut progress) = mpsc::channel(64);
         let call = session.call_tool("work", ()).on_progress(move |it| {
-            let _ = sender.send((it.progress, it.total, it.message));
+            let _ = sender.try_send((it.progress, it.total, it.message));
         });
         assert_eq!(text(&call.await.unwrap()), "done");
         let message = (front > Revision::V2024_11_05 && revision > Revision::V2024_11_05)
@@ -378,16 +378,16 @@ async fn progress_and_logs_pass_through() {
 #[tokio::test(start_paused = true)]
 async fn cancelled_call_is_cancelled_at_the_upstream() {
     for (front, revision) in pairs() {
-        let (sender, mut events) = mpsc::unbounded_channel();
+        let (sender, mut events) = mpsc::channel(64);
         let stuck = Server::new("stuck", "1.0.0").tool(Tool::new(
             "wait",
             "Waits",
             move |cx: RequestContext| {
                 let sender = sender.clone();
                 async move {
-                    let _ = sender.send("begun");
+                    let _ = sender.try_send("begun");
                     cx.cancelled().await;
-                    let _ = sender.send("cancelled");
+                    let _ = sender.try_send("cancelled");
                     "late"
                 }
             },
@@ -414,9 +414,9 @@ async fn updates_and_changed_lists_pass_through() {
             .start(Server::new("all", "1.0.0"))
             .await
             .unwrap();
-        let (sender, mut changed) = mpsc::unbounded_channel();
+        let (sender, mut changed) = mpsc::channel(64);
         let client = host().revisions([front]).on_tools_changed(move |_| {
-            let _ = sender.send(());
+            let _ = sender.try_send(());
             std::future::ready(())
         });
         let session = connect(&gateway, client).await;
@@ -673,7 +673,7 @@ async fn users_learn_which_upstream_asks() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_answer_ends_the_call_of_the_upstream() {
-    let (sender, mut ended) = mpsc::unbounded_channel();
+    let (sender, mut ended) = mpsc::channel(64);
     let asking = Server::new("asking", "1.0.0").tool(Tool::new(
         "greet",
         "Asks for a name",
@@ -682,7 +682,7 @@ async fn failed_answer_ends_the_call_of_the_upstream() {
             async move {
                 tokio::select! {
                     name = cx.ask::<Name>("name", "Your name?") => drop(name),
-                    () = cx.cancelled() => drop(sender.send(())),
+                    () = cx.cancelled() => drop(sender.try_send(())),
                 }
                 "done"
             }
