@@ -681,8 +681,9 @@ async fn failed_answer_ends_the_call_of_the_upstream() {
             let sender = sender.clone();
             async move {
                 tokio::select! {
-                    name = cx.ask::<Name>("name", "Your name?") => drop(name),
+                    biased;
                     () = cx.cancelled() => drop(sender.try_send(())),
+                    name = cx.ask::<Name>("name", "Your name?") => drop(name),
                 }
                 "done"
             }
