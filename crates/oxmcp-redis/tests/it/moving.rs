@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use oxmcp::{
     Revision,
-    store::{CreateOutcome, EventStore, Replay, SessionRecord, SessionStore, SessionChange, StreamWrite},
+    store::{
+        CreateOutcome, EventStore, Replay, SessionChange, SessionRecord, SessionStore, StreamWrite,
+    },
 };
 use oxmcp_redis::Redis;
 use redis::FromRedisValue;
@@ -96,7 +98,10 @@ async fn sessions_and_streams_continue_while_slot_moves() {
     };
     let store = &moving.store;
     // All data is still there.
-    assert_eq!(store.set("a", SessionChange::Initialized).await.unwrap(), Some(2));
+    assert_eq!(
+        store.set("a", SessionChange::Initialized).await.unwrap(),
+        Some(2)
+    );
     assert_eq!(
         store.append("a", "s", write("2")).await.unwrap(),
         Some(vec![2])

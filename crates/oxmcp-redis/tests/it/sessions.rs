@@ -5,7 +5,7 @@ use std::time::Duration;
 use oxmcp::{
     Revision,
     protocol::LoggingLevel,
-    store::{CreateOutcome, SessionRecord, SessionStore, SessionChange},
+    store::{CreateOutcome, SessionChange, SessionRecord, SessionStore},
     testing,
 };
 use oxmcp_redis::Redis;
@@ -201,7 +201,10 @@ async fn sessions_are_bounded_among_all_handles() {
     let (one, other) = (connect().await, connect().await);
     let create = async |store: &Redis, id| store.create(id, record("a"), LONG, 1).await.unwrap();
     assert_eq!(create(&one, "a").await, CreateOutcome::Created);
-    assert_eq!(create_of_ann(&other, "b", LONG).await, CreateOutcome::Created);
+    assert_eq!(
+        create_of_ann(&other, "b", LONG).await,
+        CreateOutcome::Created
+    );
     assert_eq!(create(&other, "c").await, CreateOutcome::Full);
     assert_eq!(
         create_of_ann(&one, "d", LONG).await,

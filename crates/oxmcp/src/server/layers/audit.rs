@@ -30,8 +30,8 @@ use crate::{
     logged::{Logged, cut},
     server::registry::Feature,
     session::{
-        connection::{Next, Request, RequestContext},
-        middleware::Response,
+        connection::RequestContext,
+        middleware::{Next, Request, Response},
     },
     transport::principal::Principal,
 };

@@ -22,8 +22,8 @@ use crate::{
     error::{Error, Result},
     server::tool::{ToolCall, ToolResponse},
     session::{
-        connection::{Next, Request, RequestContext},
-        middleware::Response,
+        connection::RequestContext,
+        middleware::{Next, Request, Response},
         task::BoxFuture,
     },
     sync::Mutex,

@@ -11,8 +11,8 @@ use oxmcp_protocol::{
 use crate::{
     error::Result,
     session::{
-        connection::{Connection, Request, RequestContext},
-        middleware::Response,
+        connection::{Connection, RequestContext},
+        middleware::{Request, Response},
     },
 };
 

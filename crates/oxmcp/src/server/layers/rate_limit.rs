@@ -19,8 +19,7 @@ use crate::{
     error::{Error, Result},
     server::tool::{ToolCall, ToolResponse},
     session::{
-        connection::{Next, Request},
-        middleware::Response,
+        middleware::{Next, Request, Response},
         task::BoxFuture,
     },
     sync::Mutex,

@@ -23,8 +23,8 @@ use crate::{
     logged::Logged,
     server::tool::ToolResponse,
     session::{
-        connection::{Next, Request, RequestContext},
-        middleware::Response,
+        connection::RequestContext,
+        middleware::{Next, Request, Response},
     },
 };
 

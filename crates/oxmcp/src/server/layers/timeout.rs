@@ -17,8 +17,7 @@ use crate::{
     error::{Error, Result},
     server::tool::{ToolCall, ToolResponse},
     session::{
-        connection::{Next, Request},
-        middleware::Response,
+        middleware::{Next, Request, Response},
         task::BoxFuture,
     },
 };
