@@ -17,7 +17,7 @@ use crate::{
 
 /// The answers that are known, and the person who has the others.
 #[derive(Clone, Debug)]
-pub struct Answers {
+pub(crate) struct Answers {
     given: Arc<BTreeMap<String, Given>>,
     declines: bool,
     terminal: Terminal,
@@ -35,7 +35,7 @@ enum Given {
 impl Answers {
     /// # Errors
     /// A value of the command line is not `field=text` or `field:=json`.
-    pub fn new(options: &Connection, terminal: &Terminal) -> Result<Self> {
+    pub(crate) fn new(options: &Connection, terminal: &Terminal) -> Result<Self> {
         let mut given = BTreeMap::new();
         for text in &options.answer {
             let (field, value) = text.split_once('=').ok_or_else(|| {
@@ -63,7 +63,7 @@ impl Answers {
     }
 
     /// Answers a form.
-    pub async fn form(self, form: ElicitFormParams) -> Answer<Map<String, Value>> {
+    pub(crate) async fn form(self, form: ElicitFormParams) -> Answer<Map<String, Value>> {
         let _turn = self.turn.lock().await;
         self.terminal.end_progress();
         if self.declines {
@@ -100,7 +100,7 @@ impl Answers {
     }
 
     /// Asks whether the person has visited a page. It is never opened without consent.
-    pub async fn page(self, page: ElicitUrlParams) -> ElicitAction {
+    pub(crate) async fn page(self, page: ElicitUrlParams) -> ElicitAction {
         let _turn = self.turn.lock().await;
         self.terminal.end_progress();
         if self.declines || page.check_url().is_err() {

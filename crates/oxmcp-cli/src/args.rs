@@ -32,7 +32,7 @@ Results go to stdout, everything else to stderr.";
 /// See, call, check and watch any MCP server, of any revision, over stdio or HTTP.
 #[derive(Debug, Parser)]
 #[command(name = "oxmcp", version, after_help = TARGETS, arg_required_else_help = true, max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Show a server: its name, revision, capabilities, tools, prompts and resources.
     Inspect(Inspect),
     /// Call a tool.
@@ -94,7 +94,7 @@ Examples:
 /// The options of all commands.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
-pub struct Global {
+pub(crate) struct Global {
     /// Print JSON: one value on stdout, and failures as one line of JSON on stderr.
     #[arg(long, global = true)]
     pub json: bool,
@@ -110,7 +110,7 @@ pub struct Global {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Color {
+pub(crate) enum Color {
     Auto,
     Always,
     Never,
@@ -119,7 +119,7 @@ pub enum Color {
 /// The options of commands that connect to a server.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Connection")]
-pub struct Connection {
+pub(crate) struct Connection {
     /// The time to wait for a response, such as `30s` or `5m`. Progress of the server restarts it.
     #[arg(long, value_parser = ValueParser::new(duration), default_value = "60s", value_name = "TIME")]
     pub timeout: Duration,
@@ -154,7 +154,7 @@ pub struct Connection {
 
 /// A target, with what follows it.
 #[derive(Args, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     /// The server, and then what the command needs. Without the server if a program follows `--`.
     #[arg(value_name = "TARGET")]
     pub words: Vec<String>,
@@ -164,7 +164,7 @@ pub struct Target {
 }
 
 #[derive(Args, Debug)]
-pub struct Inspect {
+pub(crate) struct Inspect {
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -173,7 +173,7 @@ pub struct Inspect {
 
 #[derive(Args, Debug)]
 #[command(override_usage = "oxmcp call [OPTIONS] <TARGET> <TOOL> [ARGUMENT]...")]
-pub struct Call {
+pub(crate) struct Call {
     #[command(flatten)]
     pub target: Target,
     /// All arguments as a JSON object, `@file`, or `-` for stdin.
@@ -181,7 +181,7 @@ pub struct Call {
     pub args: Option<String>,
     /// Print only the structured content of the result.
     #[arg(long)]
-    pub structured: bool,
+    pub(crate) structured: bool,
     /// Write images, audio and other bytes of the result to this folder.
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
@@ -191,7 +191,7 @@ pub struct Call {
 
 #[derive(Args, Debug)]
 #[command(override_usage = "oxmcp read [OPTIONS] <TARGET> <URI>")]
-pub struct Read {
+pub(crate) struct Read {
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -200,7 +200,7 @@ pub struct Read {
 
 #[derive(Args, Debug)]
 #[command(override_usage = "oxmcp prompt [OPTIONS] <TARGET> <PROMPT> [NAME=TEXT]...")]
-pub struct Prompt {
+pub(crate) struct Prompt {
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -211,7 +211,7 @@ pub struct Prompt {
 #[command(
     override_usage = "oxmcp complete [OPTIONS] <TARGET> <PROMPT or URI TEMPLATE> <ARGUMENT=START> [OTHER=VALUE]..."
 )]
-pub struct Complete {
+pub(crate) struct Complete {
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -220,7 +220,7 @@ pub struct Complete {
 
 #[derive(Args, Debug)]
 #[command(override_usage = "oxmcp watch [OPTIONS] <TARGET> [URI]...")]
-pub struct Watch {
+pub(crate) struct Watch {
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -228,7 +228,7 @@ pub struct Watch {
 }
 
 #[derive(Args, Debug)]
-pub struct Check {
+pub(crate) struct Check {
     #[command(flatten)]
     pub target: Target,
     /// The form of the report.
@@ -240,7 +240,7 @@ pub struct Check {
 
 #[derive(Args, Debug)]
 #[command(override_usage = "oxmcp bridge [OPTIONS] <TARGET>...")]
-pub struct Bridge {
+pub(crate) struct Bridge {
     #[command(flatten)]
     pub target: Target,
     /// Listen for HTTP at this address, such as 127.0.0.1:8080. Without it, the bridge speaks over stdin and stdout.
@@ -257,7 +257,7 @@ pub struct Bridge {
 /// The options of a bridge that listens.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "HTTP")]
-pub struct Http {
+pub(crate) struct Http {
     /// The environment variable with the token that clients must present. Without it, a token is made up and printed.
     #[arg(
         long,
@@ -280,7 +280,7 @@ pub struct Http {
 /// The tools that a bridge offers.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Tools")]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Offer only tools whose names match, such as `read*`.
     #[arg(long, value_name = "PATTERN")]
     pub allow_tool: Vec<String>,
@@ -290,7 +290,7 @@ pub struct Rules {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     Text,
     Json,
     /// For code scanning services.
@@ -298,19 +298,19 @@ pub enum Format {
 }
 
 #[derive(Args, Debug)]
-pub struct Url {
+pub(crate) struct Url {
     /// The URL of the server.
     pub url: String,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Auth {
+pub(crate) enum Auth {
     /// List the stored logins, without secrets.
     List,
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Config {
+pub(crate) enum Config {
     /// List the configuration files that were found, and their servers, without secrets.
     List,
 }

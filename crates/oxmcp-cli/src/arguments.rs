@@ -13,7 +13,11 @@ use crate::failure::{Failure, Result};
 ///
 /// # Errors
 /// A word has no `=`, what should be JSON is not, a file cannot be read, or an argument does not have its type.
-pub fn read(words: &[String], all: Option<&str>, schema: &Value) -> Result<Map<String, Value>> {
+pub(crate) fn read(
+    words: &[String],
+    all: Option<&str>,
+    schema: &Value,
+) -> Result<Map<String, Value>> {
     let mut arguments = match all {
         Some(text) => object(text)?,
         None => Map::new(),

@@ -4,12 +4,12 @@
 use std::fmt::Write;
 
 /// Escapes control characters and invisible formatting characters, except for line feeds and tabs.
-pub fn block(text: &str) -> String {
+pub(crate) fn block(text: &str) -> String {
     escape(text, |it| matches!(it, '\n' | '\t'))
 }
 
 /// Escapes control characters and invisible formatting characters, line feeds too.
-pub fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     escape(text, |_| false)
 }
 
@@ -29,7 +29,7 @@ fn escape(text: &str, is_kept: impl Fn(char) -> bool) -> String {
 }
 
 /// Whether a terminal may act on the character, or show nothing or something else in its place.
-pub fn is_dangerous(it: char) -> bool {
+pub(crate) fn is_dangerous(it: char) -> bool {
     it.is_control()
         || matches!(it,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -13,7 +13,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// The reasons for which a command fails. The numbers are the exit codes, and part of the documented interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The server refused the request, the tool failed, or the check found something.
     Refused = 1,
     /// The command line or a configuration file is wrong.
@@ -50,7 +50,7 @@ impl Reason {
 
 /// A command that failed.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     reason: Reason,
     /// Empty if everything was printed already.
     message: String,
@@ -59,7 +59,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
             message: message.into(),
@@ -67,18 +67,18 @@ impl Failure {
         }
     }
 
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Reason::Usage, message)
     }
 
     /// A failure that the output on stdout describes already.
-    pub fn shown(reason: Reason) -> Self {
+    pub(crate) fn shown(reason: Reason) -> Self {
         Self::new(reason, "")
     }
 
     /// Names the server that the failure is of, where the message does not.
     #[must_use]
-    pub fn of_server(mut self, label: &str) -> Self {
+    pub(crate) fn of_server(mut self, label: &str) -> Self {
         if !self.message.contains(label) {
             self.message = format!("{label}: {}", self.message);
         }
@@ -87,21 +87,21 @@ impl Failure {
 
     /// Another reason for the same failure.
     #[must_use]
-    pub fn because(mut self, reason: Reason) -> Self {
+    pub(crate) fn because(mut self, reason: Reason) -> Self {
         self.reason = reason;
         self
     }
 
-    pub fn reason(&self) -> Reason {
+    pub(crate) fn reason(&self) -> Reason {
         self.reason
     }
 
-    pub fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.reason as u8)
     }
 
     /// The failure as one line: JSON, or text.
-    pub fn line(&self, as_json: bool) -> Option<String> {
+    pub(crate) fn line(&self, as_json: bool) -> Option<String> {
         if self.message.is_empty() {
             return None;
         }

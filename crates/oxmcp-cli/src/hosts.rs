@@ -15,13 +15,13 @@ use crate::{
 
 /// The host that a file belongs to, and the file.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub(crate) struct Source {
     pub host: &'static str,
     pub path: PathBuf,
 }
 
 /// The files that exist: first those of the current folder, then those of the user.
-pub fn sources() -> Vec<Source> {
+pub(crate) fn sources() -> Vec<Source> {
     let mut found = candidates();
     found.retain(|it| it.path.is_file());
     found
@@ -87,7 +87,7 @@ fn app_folder(home: &Path) -> PathBuf {
 ///
 /// # Errors
 /// There is none or more than one; or the file with the server has mistakes.
-pub fn find(target: &str, terminal: &Terminal) -> Result<ServerConfig> {
+pub(crate) fn find(target: &str, terminal: &Terminal) -> Result<ServerConfig> {
     if let Some((path, name)) = split_file(target) {
         let config = reader(terminal, Some(name)).read(&path)?;
         return server(&config, name).ok_or_else(|| {
@@ -147,7 +147,7 @@ fn names(config: &Config) -> String {
 }
 
 /// A reader that asks the user for inputs. If only names are shown, it asks nothing.
-pub fn reader(terminal: &Terminal, wanted: Option<&str>) -> ConfigReader {
+pub(crate) fn reader(terminal: &Terminal, wanted: Option<&str>) -> ConfigReader {
     let reader = ConfigReader::new();
     let reader = match env::current_dir() {
         Ok(folder) => reader.workspace(folder),

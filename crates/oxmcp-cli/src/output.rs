@@ -20,7 +20,7 @@ use crate::{
 ///
 /// # Errors
 /// stdout is closed.
-pub fn json(value: &impl Serialize) -> Result<()> {
+pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
     line(&escape_json(&text))
 }
@@ -29,7 +29,7 @@ pub fn json(value: &impl Serialize) -> Result<()> {
 ///
 /// # Errors
 /// stdout is closed.
-pub fn json_line(value: &impl Serialize) -> Result<()> {
+pub(crate) fn json_line(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(io::Error::from)?;
     line(&escape_json(&text))?;
     Ok(stdout().flush()?)
@@ -55,7 +55,7 @@ fn escape_json(text: &str) -> String {
 ///
 /// # Errors
 /// stdout is closed.
-pub fn text(text: &str) -> Result<()> {
+pub(crate) fn text(text: &str) -> Result<()> {
     if stdout().is_terminal() {
         return line(&escape::block(text));
     }
@@ -75,7 +75,7 @@ fn line(text: &str) -> Result<()> {
 ///
 /// # Errors
 /// stdout is closed, or is a terminal and the contents are bytes.
-pub fn contents(contents: &ResourceContents) -> Result<()> {
+pub(crate) fn contents(contents: &ResourceContents) -> Result<()> {
     match &contents.body {
         ResourceBody::Text(text) if stdout().is_terminal() => line(&escape::block(text)),
         ResourceBody::Text(text) => Ok(stdout().write_all(text.as_bytes())?),
@@ -95,7 +95,11 @@ pub fn contents(contents: &ResourceContents) -> Result<()> {
 ///
 /// # Errors
 /// stdout is closed, or a file cannot be written.
-pub fn content(blocks: &[ContentBlock], folder: Option<&Path>, terminal: &Terminal) -> Result<()> {
+pub(crate) fn content(
+    blocks: &[ContentBlock],
+    folder: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<()> {
     for (index, block) in blocks.iter().enumerate() {
         let shown = match block {
             ContentBlock::Text(it) => it.text.clone(),

@@ -23,7 +23,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// An answer of the command line has the wrong form.
-pub fn client(options: &Connection, terminal: &Terminal) -> Result<Client> {
+pub(crate) fn client(options: &Connection, terminal: &Terminal) -> Result<Client> {
     let mut client = Client::new("oxmcp", env!("CARGO_PKG_VERSION")).timeout(options.timeout);
     if let Some(revision) = options.revision {
         client = client.revisions([revision]);
@@ -56,7 +56,7 @@ pub fn client(options: &Connection, terminal: &Terminal) -> Result<Client> {
 ///
 /// # Errors
 /// It cannot be reached, does not start, or needs a login.
-pub async fn connect(
+pub(crate) async fn connect(
     server: &Server,
     options: &Connection,
     terminal: &Terminal,
@@ -68,7 +68,7 @@ pub async fn connect(
 ///
 /// # Errors
 /// As for [`connect`].
-pub async fn connect_with(
+pub(crate) async fn connect_with(
     client: Client,
     server: &Server,
     options: &Connection,
@@ -89,6 +89,6 @@ pub async fn connect_with(
 }
 
 /// Ends the session. The result of the command is known by then, so an error of the end does not matter.
-pub async fn close(session: &ClientSession) {
+pub(crate) async fn close(session: &ClientSession) {
     let _ = tokio::time::timeout(CLOSE, session.close()).await;
 }

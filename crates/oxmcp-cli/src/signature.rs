@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 3;
 const MAX_VALUES: usize = 8;
 
 /// The signature of a tool.
-pub fn signature(name: &str, input: &Value, output: Option<&Value>) -> String {
+pub(crate) fn signature(name: &str, input: &Value, output: Option<&Value>) -> String {
     let arguments = members(input, 0);
     let result = output
         .map(|it| format!(" -> {}", kind(it, 0)))

@@ -19,7 +19,7 @@ use crate::{
 
 /// A header of the command line.
 #[derive(Clone, Debug)]
-pub struct Header {
+pub(crate) struct Header {
     name: String,
     value: Secret,
 }
@@ -38,7 +38,7 @@ impl FromStr for Header {
 
 /// A pair `name=value` of the command line.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub(crate) struct Variable {
     pub name: String,
     pub value: String,
 }
@@ -57,7 +57,7 @@ impl FromStr for Variable {
 
 /// A server, and the words of the command line that follow it.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub(crate) struct Server {
     /// Its URL, its name in a configuration, or its command line, for messages.
     pub label: String,
     place: Place,
@@ -77,7 +77,7 @@ impl Server {
     ///
     /// # Errors
     /// No server is named, or no configuration file, or more than one, has a server with the name.
-    pub fn find(target: Target, terminal: &Terminal) -> Result<Self> {
+    pub(crate) fn find(target: Target, terminal: &Terminal) -> Result<Self> {
         let Target { words, program } = target;
         if let Some(name) = program.first() {
             return Ok(Self {
@@ -105,12 +105,12 @@ impl Server {
     }
 
     /// A transport that fails to connect.
-    pub fn nowhere() -> BoxTransport {
+    pub(crate) fn nowhere() -> BoxTransport {
         boxed(Command::new(""))
     }
 
     /// The command line of the program, if the server is one that a configuration file names.
-    pub fn configured_command(&self) -> Option<&str> {
+    pub(crate) fn configured_command(&self) -> Option<&str> {
         match &self.place {
             Place::Config(server) => server.command_line(),
             Place::Url(_) | Place::Program(_) => None,
@@ -118,7 +118,7 @@ impl Server {
     }
 
     /// Whether the server is a program.
-    pub fn is_program(&self) -> bool {
+    pub(crate) fn is_program(&self) -> bool {
         match &self.place {
             Place::Url(_) => false,
             Place::Program(_) => true,
@@ -130,7 +130,11 @@ impl Server {
     ///
     /// # Errors
     /// An option does not apply to the server, or a variable is not set.
-    pub fn transport(&self, options: &Connection, terminal: &Terminal) -> Result<BoxTransport> {
+    pub(crate) fn transport(
+        &self,
+        options: &Connection,
+        terminal: &Terminal,
+    ) -> Result<BoxTransport> {
         self.check_options(options)?;
         let url = match &self.place {
             Place::Program(words) => return Ok(boxed(program(words, options, terminal)?)),
@@ -200,7 +204,7 @@ fn endpoint(mut endpoint: Endpoint, options: &Connection, terminal: &Terminal) -
 ///
 /// # Errors
 /// There is no folder for the logins.
-pub fn login(is_interactive: bool) -> Result<Login> {
+pub(crate) fn login(is_interactive: bool) -> Result<Login> {
     let login = if is_interactive {
         Login::browser()
     } else {
@@ -211,7 +215,7 @@ pub fn login(is_interactive: bool) -> Result<Login> {
 }
 
 /// The part of a path of a file before `#`, and the name after it.
-pub fn split_file(target: &str) -> Option<(PathBuf, &str)> {
+pub(crate) fn split_file(target: &str) -> Option<(PathBuf, &str)> {
     let (path, name) = target.rsplit_once('#')?;
     (!path.is_empty() && !name.is_empty()).then(|| (PathBuf::from(path), name))
 }

@@ -12,7 +12,7 @@ use crate::{args::Global, escape};
 
 /// The terminal of the command, or its absence.
 #[derive(Clone, Debug)]
-pub struct Terminal {
+pub(crate) struct Terminal {
     is_quiet: bool,
     verbosity: u8,
     has_person: bool,
@@ -23,7 +23,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn new(global: &Global) -> Self {
+    pub(crate) fn new(global: &Global) -> Self {
         let is_live = stderr().is_terminal();
         Self {
             is_quiet: global.quiet,
@@ -35,54 +35,54 @@ impl Terminal {
     }
 
     /// Whether somebody can answer questions.
-    pub fn has_person(&self) -> bool {
+    pub(crate) fn has_person(&self) -> bool {
         self.has_person
     }
 
     /// Records that a question had no answer because there was nobody to ask.
-    pub fn lack_person(&self) {
+    pub(crate) fn lack_person(&self) {
         self.lacked_person.store(true, Ordering::Relaxed);
     }
 
-    pub fn lacked_person(&self) -> bool {
+    pub(crate) fn lacked_person(&self) -> bool {
         self.lacked_person.load(Ordering::Relaxed)
     }
 
     /// Prints a note, unless the command is quiet.
-    pub fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: &str) {
         if !self.is_quiet {
             print(&format!("oxmcp: {}\n", escape::line(text)));
         }
     }
 
     /// Prints a line of the server's own output, if that is wanted.
-    pub fn detail(&self, source: &str, line: &str) {
+    pub(crate) fn detail(&self, source: &str, line: &str) {
         if self.verbosity > 0 {
             print(&format!("[{source}] {}\n", escape::line(line)));
         }
     }
 
     /// Prints a message of the connection, if that is wanted.
-    pub fn wire(&self, line: &str) {
+    pub(crate) fn wire(&self, line: &str) {
         if self.verbosity > 1 {
             print(&format!("{}\n", escape::line(line)));
         }
     }
 
     /// Whether messages of the connection are printed.
-    pub fn shows_wire(&self) -> bool {
+    pub(crate) fn shows_wire(&self) -> bool {
         self.verbosity > 1
     }
 
     /// Shows progress: it overwrites its line on a terminal, and is left out elsewhere.
-    pub fn progress(&self, text: &str) {
+    pub(crate) fn progress(&self, text: &str) {
         if self.is_live {
             print(&format!("\r\u{1b}[K{}", escape::line(text)));
         }
     }
 
     /// Removes the line of the progress.
-    pub fn end_progress(&self) {
+    pub(crate) fn end_progress(&self) {
         if self.is_live {
             print("\r\u{1b}[K");
         }

@@ -25,14 +25,14 @@ static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static TERMINAL: OnceLock<Terminal> = OnceLock::new();
 
 /// Sends the events of the process to the terminal.
-pub fn init(terminal: &Terminal) {
+pub(crate) fn init(terminal: &Terminal) {
     // It is called once.
     let _ = TERMINAL.set(terminal.clone());
     let _ = tracing_subscriber::registry().with(Events).try_init();
 }
 
 /// The warnings since the last call.
-pub fn take_warnings() -> Vec<String> {
+pub(crate) fn take_warnings() -> Vec<String> {
     mem::take(&mut *warnings())
 }
 

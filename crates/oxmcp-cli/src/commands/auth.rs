@@ -9,7 +9,7 @@ use crate::{
     terminal::Terminal,
 };
 
-pub async fn login(url: &str, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn login(url: &str, terminal: &Terminal) -> Result<()> {
     if !terminal.has_person() {
         return Err(Failure::new(
             Reason::PersonNeeded,
@@ -27,13 +27,13 @@ pub async fn login(url: &str, terminal: &Terminal) -> Result<()> {
     Ok(())
 }
 
-pub async fn logout(url: &str, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn logout(url: &str, terminal: &Terminal) -> Result<()> {
     target::login(false)?.logout(url).await?;
     terminal.note("logged out");
     Ok(())
 }
 
-pub async fn list(as_json: bool) -> Result<()> {
+pub(crate) async fn list(as_json: bool) -> Result<()> {
     let stored = target::login(false)?.credentials().await?;
     if as_json {
         let all = stored.iter().map(|it| {

@@ -21,13 +21,14 @@ use crate::{
 /// The number of random bytes of a token.
 const TOKEN_BYTES: usize = 24;
 
-pub async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
     let servers = servers(args.target, terminal)?;
     let gateway = start(servers, &args.rules, Arc::new(args.connection), terminal).await?;
+    let server = gateway.server();
     let outcome = match args.listen {
         Some(address) => serve(&gateway, address, &args.http, terminal).await,
         None => tokio::select! {
-            ended = gateway.server().run(stdio()) => ended.map_err(Failure::from),
+            ended = server.run(stdio()) => ended.map_err(Failure::from),
             () = stopped() => Ok(()),
         },
     };

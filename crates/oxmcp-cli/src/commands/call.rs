@@ -15,7 +15,7 @@ use crate::{
     terminal::Terminal,
 };
 
-pub async fn run(args: Call, as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Call, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let (name, words) = server.words.split_first().ok_or_else(|| {
         Failure::usage("no tool is named; `oxmcp inspect` shows the tools of the server")

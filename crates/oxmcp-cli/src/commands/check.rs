@@ -58,7 +58,7 @@ struct Report {
     findings: Vec<Found>,
 }
 
-pub async fn run(args: Check, as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Check, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     if !server.words.is_empty() {
         return Err(Failure::usage(format!(

@@ -10,7 +10,7 @@ use crate::{
     terminal::Terminal,
 };
 
-pub async fn run(args: Complete, as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Complete, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let [of, argument, others @ ..] = server.words.as_slice() else {
         return Err(Failure::usage(

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{failure::Result, hosts, output, terminal::Terminal};
 
-pub fn list(as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) fn list(as_json: bool, terminal: &Terminal) -> Result<()> {
     let mut files = Vec::new();
     for source in hosts::sources() {
         let path = source.path.display().to_string();

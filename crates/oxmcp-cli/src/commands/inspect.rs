@@ -43,7 +43,7 @@ struct Deviation {
     count: u64,
 }
 
-pub async fn run(args: Inspect, as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Inspect, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let session = session::connect(&server, &args.connection, terminal).await?;
     let report = report(&session).await;

@@ -23,7 +23,7 @@ use crate::{
 ///
 /// # Errors
 /// The failure decides about the exit code.
-pub async fn run(command: Command, as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(command: Command, as_json: bool, terminal: &Terminal) -> Result<()> {
     match command {
         Command::Inspect(args) => inspect::run(args, as_json, terminal).await,
         Command::Call(args) => call::run(args, as_json, terminal).await,

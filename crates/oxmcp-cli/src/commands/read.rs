@@ -8,7 +8,7 @@ use crate::{
     terminal::Terminal,
 };
 
-pub async fn run(args: Read, as_json: bool, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Read, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let [uri] = server.words.as_slice() else {
         return Err(Failure::usage(

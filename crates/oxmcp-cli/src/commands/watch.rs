@@ -12,7 +12,7 @@ use crate::{
     terminal::Terminal,
 };
 
-pub async fn run(args: Watch, terminal: &Terminal) -> Result<()> {
+pub(crate) async fn run(args: Watch, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let (changes, mut changed) = unbounded_channel();
     let client = watching(session::client(&args.connection, terminal)?, &changes);

@@ -108,7 +108,7 @@ impl Catalog {
 
     /// The index of the tools, which is made when it is first needed.
     pub(super) fn index(&self) -> &ToolIndex {
-        self.index.get_or_init(|| ToolIndex::new(&self.tools))
+        self.index.get_or_init(|| ToolIndex::new(self.tools.iter()))
     }
 }
 
