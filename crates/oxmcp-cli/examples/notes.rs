@@ -37,7 +37,7 @@ struct Confirmation {
     confirmed: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Day {
     day: String,
 }

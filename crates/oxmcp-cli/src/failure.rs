@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::escape;
 
 /// The result of a command.
-pub type Result<T, E = Failure> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// The reasons for which a command fails. The numbers are the exit codes, and part of the documented interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,11 @@ impl From<Error> for Failure {
             Reason::PersonNeeded
         } else if error.is_protocol() || error.is_tool_error() || error.is_unsupported() {
             Reason::Refused
-        } else if error.is_closed() || error.http_status().is_some() || has_io_error(&error) {
+        } else if error.is_closed()
+            || error.is_unserved()
+            || error.http_status().is_some()
+            || has_io_error(&error)
+        {
             Reason::Unreachable
         } else {
             Reason::Protocol

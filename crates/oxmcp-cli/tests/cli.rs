@@ -57,7 +57,34 @@ fn parts(output: Output) -> (String, String, i32) {
 fn inspect_shows_signatures() {
     let (out, err, code) = run("inspect", &["inspect"]);
     assert_eq!((err.as_str(), code), ("", 0));
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @r"
+    notes 1.0.0
+      revision 2026-07-28
+      offers tools, prompts, resources, completions
+
+    Instructions
+      Search before you write.
+
+    Tools (3)
+      delete()
+          Delete all notes
+      draw()
+          Draw a note
+      search(limit?: integer = 10, query: string) -> {hits: string[]}
+          Search the notes
+
+    Prompts (1)
+      poem(topic)
+          Write a poem
+
+    Resources (2)
+      notes://photo
+      notes://today
+
+    Resource templates (1)
+      notes://days/{day}
+          The notes of a day
+    ");
     let (out, _, code) = run(
         "inspect-json",
         &["inspect", "--json", "--revision", "2025-06-18"],
@@ -66,7 +93,7 @@ fn inspect_shows_signatures() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["server"]["name"], "notes");
     assert_eq!(report["revision"], "2025-06-18");
-    assert_eq!(report["tools"][0]["name"], "search");
+    assert_eq!(report["tools"][2]["name"], "search");
     assert_eq!(report["deviations"], json!([]));
 }
 

@@ -41,10 +41,11 @@ impl HttpClient for InProcess {
         let target = parts.uri.path_and_query().unwrap().as_str();
         parts.uri = target.parse::<Uri>().unwrap();
         let request = Request::from_parts(parts, Full::new(body));
-        let Ok(response) = (match self.is_sse {
-            true => self.sse.clone().oneshot(request).await,
-            false => self.streamable.clone().oneshot(request).await,
-        });
+        let Ok(response) = if self.is_sse {
+            self.sse.clone().oneshot(request).await
+        } else {
+            self.streamable.clone().oneshot(request).await
+        };
         self.statuses.lock().unwrap().push(response.status());
         Ok(response.map(|body| {
             HttpBody::new(stream::unfold(body, |mut body| async move {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{call, text};
 
 #[derive(Debug, serde::Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "the fields are printed")]
 struct Query {
     /// the words
     q: String,
