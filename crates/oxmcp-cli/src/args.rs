@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, builder::ValueParser};
 use clap_complete::Shell;
 use oxmcp::Revision;
 
-use crate::target::{Header, Variable};
+use crate::pairs::{Header, Variable};
 
 const TARGETS: &str = "\
 A <TARGET> is one of:

@@ -9,7 +9,6 @@ use oxmcp_group::{Config, ConfigReader, Input, ServerConfig};
 
 use crate::{
     failure::{Failure, Result},
-    target::split_file,
     terminal::Terminal,
 };
 
@@ -184,4 +183,10 @@ fn ask(input: &Input) -> Option<String> {
         Some(default) => asked.default(default.clone()).interact_text().ok(),
         None => asked.interact_text().ok(),
     }
+}
+
+/// The part of a path of a file before `#`, and the name after it.
+fn split_file(target: &str) -> Option<(PathBuf, &str)> {
+    let (path, name) = target.rsplit_once('#')?;
+    (!path.is_empty() && !name.is_empty()).then(|| (PathBuf::from(path), name))
 }

@@ -8,6 +8,7 @@ mod escape;
 mod failure;
 mod hosts;
 mod output;
+mod pairs;
 mod session;
 mod signature;
 mod target;

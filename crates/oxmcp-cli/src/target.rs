@@ -1,10 +1,9 @@
 //! The server that a command is for: a URL, a program, or a server of a configuration file.
 
-use std::{env, path::PathBuf, str::FromStr};
+use std::env;
 
 use oxmcp::{
     Command,
-    auth::Secret,
     http::{Endpoint, FileTokenStore, Login},
     transport::{BoxTransport, Stderr, boxed},
 };
@@ -14,46 +13,9 @@ use crate::{
     args::{Connection, Target},
     failure::{Failure, Result},
     hosts,
+    pairs::{Header, Variable},
     terminal::Terminal,
 };
-
-/// A header of the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Header {
-    name: String,
-    value: Secret,
-}
-
-impl FromStr for Header {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once(':').ok_or("expected `Name: value`")?;
-        Ok(Self {
-            name: name.trim().to_owned(),
-            value: Secret::new(value.trim()),
-        })
-    }
-}
-
-/// A pair `name=value` of the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Variable {
-    pub name: String,
-    pub value: String,
-}
-
-impl FromStr for Variable {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once('=').ok_or("expected `NAME=value`")?;
-        Ok(Self {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        })
-    }
-}
 
 /// A server, and the words of the command line that follow it.
 #[derive(Clone, Debug)]
@@ -212,10 +174,4 @@ pub(crate) fn login(is_interactive: bool) -> Result<Login> {
     };
     let store = FileTokenStore::for_app("oxmcp")?;
     Ok(login.client_name("oxmcp").store(store))
-}
-
-/// The part of a path of a file before `#`, and the name after it.
-pub(crate) fn split_file(target: &str) -> Option<(PathBuf, &str)> {
-    let (path, name) = target.rsplit_once('#')?;
-    (!path.is_empty() && !name.is_empty()).then(|| (PathBuf::from(path), name))
 }

@@ -1,4 +1,4 @@
-//! What a person sees and answers: notes on stderr, and questions if there is a terminal.
+//! The terminal: notes on stderr, progress, and whether a person can answer questions.
 
 use std::{
     io::{IsTerminal, Write, stderr, stdin},

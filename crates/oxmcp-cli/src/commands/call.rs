@@ -35,7 +35,7 @@ pub(crate) async fn run(args: Call, as_json: bool, terminal: &Terminal) -> Resul
         })?;
         output::json(structured)?;
     } else if result.is_error {
-        // What a tool says of its failure is no result.
+        // The reason of a failure is not a result.
         let mut stderr = anstream::stderr();
         writeln!(
             stderr,

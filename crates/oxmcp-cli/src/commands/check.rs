@@ -38,9 +38,9 @@ struct Found {
     severity: Severity,
     /// The part of the server, such as `tool "add"`.
     place: String,
-    /// What was seen, and its effect.
+    /// The observation, and its effect.
     message: String,
-    /// What to do. Empty if the message says it.
+    /// The remedy. Empty if the message says it.
     #[serde(skip_serializing_if = "String::is_empty")]
     remedy: String,
 }

@@ -5,8 +5,10 @@ use oxmcp::protocol::{CompleteParams, CompletionReference};
 use crate::{
     args::Complete,
     failure::{Failure, Result},
-    output, session,
-    target::{Server, Variable},
+    output,
+    pairs::Variable,
+    session,
+    target::Server,
     terminal::Terminal,
 };
 

@@ -17,7 +17,7 @@ use crate::{
 /// The first lines of a text that are shown.
 const MAX_LINES: usize = 3;
 
-/// What is known of a server.
+/// The facts about a server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {

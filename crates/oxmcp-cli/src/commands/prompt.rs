@@ -7,8 +7,10 @@ use oxmcp::protocol::Role;
 use crate::{
     args::Prompt,
     failure::{Failure, Result},
-    output, session,
-    target::{Server, Variable},
+    output,
+    pairs::Variable,
+    session,
+    target::Server,
     terminal::Terminal,
 };
 

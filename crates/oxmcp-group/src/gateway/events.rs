@@ -1,4 +1,4 @@
-//! What an upstream sends during the calls of a session: progress, log messages, questions. Each is passed to a call of the client
+//! Messages of an upstream during the calls of a session: progress, log messages, questions. Each is passed to a call of the client
 //! to which the session belongs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

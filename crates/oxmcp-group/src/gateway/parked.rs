@@ -51,7 +51,7 @@ pub(super) struct RunningCall {
     pub(super) _held: CallResources,
 }
 
-/// What a call holds while it is open.
+/// The resources that a call holds while it is open.
 pub(super) struct CallResources {
     pub(super) _open: OpenCall,
     pub(super) _link: Arc<Link>,

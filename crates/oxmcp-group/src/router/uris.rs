@@ -539,7 +539,7 @@ mod tests {
                 for template in templates {
                     let shown = table.exposed_template(server, template).unwrap();
                     prop_assert_eq!(table.template_target(shown), Some((server, template.clone())));
-                    // What is made from the shown template is read from its server, unless it is a listed URI or a host form.
+                    // A URI that is made from the shown template is read from its server, unless it is a listed URI or a host form.
                     let (uri, original) = (shown.replace("{id}", &made), template.replace("{id}", &made));
                     let is_plain = shown == template && hosts.resolve(&uri).is_some();
                     if !is_plain {

@@ -26,6 +26,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("oxmcp-apps", &["oxmcp"]),
+    ("oxmcp-cli", &["oxmcp", "oxmcp-group"]),
     ("oxmcp-group", &["oxmcp"]),
     ("oxmcp-opentelemetry", &["oxmcp"]),
     ("oxmcp-redis", &["oxmcp"]),
@@ -38,6 +39,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
 /// have versions of their own, so that such a change does not force a release of the SDK.
 const HAS_OWN_VERSION: &[&str] = &[
     "oxmcp-apps",
+    "oxmcp-cli",
     "oxmcp-group",
     "oxmcp-opentelemetry",
     "oxmcp-redis",

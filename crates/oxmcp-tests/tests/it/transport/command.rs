@@ -518,9 +518,11 @@ async fn started_server_may_be_silent_for_a_while() {
     let client = oxmcp::Client::new("c", "1");
     let error = client.connect(silent).await.unwrap_err();
     assert!(error.is_timeout(), "{error}");
-    for words in ["25ms", "Command::start_timeout", "sleep 600"] {
+    for words in ["25ms", "Command::start_timeout", "(program: sh)"] {
         assert!(error.message().contains(words), "{error}");
     }
+    // Arguments are often secrets.
+    assert!(!error.message().contains("sleep 600"), "{error}");
 }
 
 #[tokio::test]
@@ -543,7 +545,7 @@ fn debug_output_hides_the_environment() {
         debug.contains("TOKEN") && !debug.contains("secret"),
         "{debug}"
     );
-    assert_eq!(command.name(), "server x");
+    assert_eq!(command.name(), "server");
 }
 
 #[tokio::test]
