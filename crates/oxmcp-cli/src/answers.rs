@@ -69,7 +69,7 @@ impl Answers {
         if self.declines {
             return Answer::Decline;
         }
-        if let Some(content) = self.from_command_line(&form) {
+        if let Some(content) = self.given_for(&form) {
             return Answer::Accept(content);
         }
         if !self.terminal.has_person() {
@@ -87,7 +87,7 @@ impl Answers {
     }
 
     /// The content of a form whose required fields the command line has. `None` if it has none of the fields.
-    fn from_command_line(&self, form: &ElicitFormParams) -> Option<Map<String, Value>> {
+    fn given_for(&self, form: &ElicitFormParams) -> Option<Map<String, Value>> {
         let schema = &form.requested_schema;
         let has_all = schema.required.iter().all(|it| self.given.contains_key(it));
         let mut content = Map::new();

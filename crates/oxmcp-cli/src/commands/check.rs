@@ -1,13 +1,12 @@
 //! `oxmcp check`: finds out why a server does not start, or what hosts will not like about it. It calls no tool.
 
-use std::time::Instant;
-
 use oxmcp::{
     ClientSession, Error, FeatureKind, Finding, Revision, Schema,
     protocol::{Prompt, Resource, Tool},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::{
     args::{Check, Connection, Format},
@@ -109,8 +108,7 @@ impl Report {
             Err(failure) => {
                 self.overlooked();
                 self.add(
-                    "connect",
-                    Severity::Error,
+                    ("connect", Severity::Error),
                     "server",
                     failure.to_string(),
                     "",
@@ -121,7 +119,7 @@ impl Report {
         self.connected_after_ms = Some(begun.elapsed().as_millis());
         let listed = self.lists(&session).await;
         if let Err(error) = &listed {
-            self.add("list", Severity::Error, "server", error.to_string(), "");
+            self.add(("list", Severity::Error), "server", error.to_string(), "");
         }
         self.manners(&session).await;
         for it in session.tolerated() {
@@ -132,8 +130,7 @@ impl Report {
             };
             let message = format!("{} (seen {} times)", it.leniency.reason(), it.count);
             self.add(
-                it.leniency.name(),
-                Severity::Warning,
+                (it.leniency.name(), Severity::Warning),
                 place,
                 message,
                 "follow the specification: other hosts may reject this",
@@ -148,8 +145,7 @@ impl Report {
 
     fn add(
         &mut self,
-        id: &str,
-        severity: Severity,
+        (id, severity): (&str, Severity),
         place: impl Into<String>,
         message: impl Into<String>,
         remedy: &str,
@@ -169,14 +165,13 @@ impl Report {
             if warning.contains("is not a message") {
                 let remedy = "print logs to standard error: standard output is for messages only";
                 self.add(
-                    "stdout",
-                    Severity::Error,
+                    ("stdout", Severity::Error),
                     "standard output",
                     warning,
                     remedy,
                 );
             } else if !warning.contains("tolerat") {
-                self.add("warning", Severity::Warning, "connection", warning, "");
+                self.add(("warning", Severity::Warning), "connection", warning, "");
             }
         }
     }
@@ -193,8 +188,7 @@ impl Report {
                 let name = it.name.as_deref().unwrap_or("without a name");
                 let place = format!("tool {name:?}");
                 self.add(
-                    "unreadable",
-                    Severity::Error,
+                    ("unreadable", Severity::Error),
                     place,
                     it.reason.clone(),
                     "hosts leave it out, or reject the whole list",
@@ -220,8 +214,7 @@ impl Report {
                 if let Err(error) = Schema::from_json(schema) {
                     let place = format!("tool {:?} at /{name}", tool.name);
                     self.add(
-                        "invalid-schema",
-                        Severity::Error,
+                        ("invalid-schema", Severity::Error),
                         place,
                         error.to_string(),
                         "use a valid JSON Schema",
@@ -240,7 +233,7 @@ impl Report {
             if !it.pointer.is_empty() {
                 place = format!("{place} at {}", it.pointer);
             }
-            self.add(it.id, severity, place, it.effect, it.remedy);
+            self.add((it.id, severity), place, it.effect, it.remedy);
         }
         Ok(())
     }
@@ -251,8 +244,7 @@ impl Report {
             && !error.is_unsupported()
         {
             self.add(
-                "ping",
-                Severity::Warning,
+                ("ping", Severity::Warning),
                 "ping",
                 error.to_string(),
                 "answer `ping` with an empty result",
@@ -279,8 +271,7 @@ impl Report {
         if !self.revisions.contains(&Revision::LATEST.as_str()) && options.revision.is_none() {
             let latest = Revision::LATEST;
             self.add(
-                "revision",
-                Severity::Note,
+                ("revision", Severity::Note),
                 "server",
                 format!("does not speak the latest revision, {latest}"),
                 "update its SDK",

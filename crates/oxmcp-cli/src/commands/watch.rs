@@ -2,7 +2,7 @@
 
 use oxmcp::{Client, ClientSession};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Sender, channel};
 
 use crate::{
     args::Watch,
@@ -12,9 +12,12 @@ use crate::{
     terminal::Terminal,
 };
 
+/// The number of changes that wait for stdout. The connection waits while there are more.
+const MAX_CHANGES: usize = 256;
+
 pub(crate) async fn run(args: Watch, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
-    let (changes, mut changed) = unbounded_channel();
+    let (changes, mut changed) = channel(MAX_CHANGES);
     let client = watching(session::client(&args.connection, terminal)?, &changes);
     let session = session::connect_with(client, &server, &args.connection, terminal).await?;
     for uri in &server.words {
@@ -22,7 +25,9 @@ pub(crate) async fn run(args: Watch, terminal: &Terminal) -> Result<()> {
         let changes = changes.clone();
         tokio::spawn(async move {
             while let Some(update) = watch.next().await {
-                let _ = changes.send(json!({"changed": "resource", "uri": update.uri}));
+                let _ = changes
+                    .send(json!({"changed": "resource", "uri": update.uri}))
+                    .await;
             }
         });
     }
@@ -46,12 +51,15 @@ pub(crate) async fn run(args: Watch, terminal: &Terminal) -> Result<()> {
     ))
 }
 
-fn watching(client: Client, changes: &UnboundedSender<Value>) -> Client {
+fn watching(client: Client, changes: &Sender<Value>) -> Client {
     let report = |kind: &'static str| {
         let changes = changes.clone();
         move |_: ClientSession| {
-            let _ = changes.send(json!({"changed": kind}));
-            std::future::ready(())
+            let changes = changes.clone();
+            async move {
+                // It fails only when the command ends.
+                let _ = changes.send(json!({"changed": kind})).await;
+            }
         }
     };
     client

@@ -32,6 +32,10 @@ use crate::{
 };
 
 /// Handles a message after all incoming middleware, by the role of the connection on which it arrived.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the last middleware hands the request over"
+)]
 pub(crate) fn handle(request: Request) -> BoxFuture<Result<Response>> {
     let cx = request.context().cloned();
     let role = cx

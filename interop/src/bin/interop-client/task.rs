@@ -114,19 +114,7 @@ impl Task {
                 let heard = person.hears(|log| log.level == level && log.data.get().contains(text));
                 Ok(timeout(TIME_LIMIT, heard).await?)
             }
-            ("--prompt", [name, args, text]) => {
-                let prompts = session.prompts().all().await?;
-                let listed: Vec<_> = prompts.iter().map(|prompt| &*prompt.name).collect();
-                ensure(listed.contains(name), &listed.join(", "))?;
-                let args: Map<String, Value> = read(args)?;
-                let args = args
-                    .into_iter()
-                    .map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned()));
-                holds(
-                    &session.get_prompt(*name, args).timeout(TIME_LIMIT).await?,
-                    text,
-                )
-            }
+            ("--prompt", [name, args, text]) => prompt(session, name, args, text).await,
             ("--read", [uri, text]) => holds(
                 &session.read_resource(*uri).timeout(TIME_LIMIT).await?,
                 text,
@@ -155,6 +143,18 @@ impl Task {
             (flag, words) => login::run((flag, words), session, person).await,
         }
     }
+}
+
+async fn prompt(session: &ClientSession, name: &str, args: &str, text: &str) -> Outcome {
+    let prompts = session.prompts().all().await?;
+    let listed: Vec<_> = prompts.iter().map(|prompt| &*prompt.name).collect();
+    ensure(listed.contains(&name), &listed.join(", "))?;
+    let args: Map<String, Value> = read(args)?;
+    let args = args
+        .into_iter()
+        .map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned()));
+    let prompt = session.get_prompt(name, args).timeout(TIME_LIMIT).await?;
+    holds(&prompt, text)
 }
 
 async fn fail(session: &ClientSession, tool: &str, args: &str, text: &str) -> Outcome {

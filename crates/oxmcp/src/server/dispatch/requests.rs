@@ -168,6 +168,10 @@ impl Role for ServerRole {
 }
 
 /// Handles a message after all incoming middleware, by the role of the connection on which it arrived.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the last middleware hands the request over"
+)]
 fn handle(request: Request) -> BoxFuture<Result<Response>> {
     let cx = request.context().cloned();
     let role = cx
