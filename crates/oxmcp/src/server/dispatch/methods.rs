@@ -102,7 +102,7 @@ fn serve_by_extension<M: Method>(call: &Call<'_>) -> Result<Served> {
     begin(method, call.cx.clone(), call.params)
 }
 
-/// Opens a legacy session; a second one is refused by [`ServerRole::open_session`](super::dispatch::ServerRole::open_session).
+/// Opens a legacy session; a second one is refused by [`ServerRole::open_session`](super::ServerRole::open_session).
 /// See [lifecycle](https://modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle).
 fn initialize(call: &Call<'_>) -> Result<Served> {
     let (negotiated, result) = call

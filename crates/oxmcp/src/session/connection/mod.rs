@@ -11,12 +11,17 @@ mod link;
 mod role;
 mod shutdown;
 
+#[cfg(feature = "server")]
 pub(crate) use caller::Caller;
 #[cfg(feature = "http-server")]
 pub(crate) use caller::RequestHead;
+pub(crate) use context::ContextParts;
+#[cfg(any(feature = "client", feature = "server"))]
+pub(crate) use context::Peer;
 pub use context::RequestContext;
-pub(crate) use context::{ContextParts, Peer};
-pub(crate) use role::{Arrival, Connection, Role, Side};
+#[cfg(any(feature = "client", feature = "server"))]
+pub(crate) use role::Role;
+pub(crate) use role::{Arrival, Connection, Side};
 #[cfg(feature = "http-server")]
 pub(crate) use shutdown::OnClosing;
 pub(crate) use shutdown::Outcome;
