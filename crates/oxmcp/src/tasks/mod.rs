@@ -49,6 +49,7 @@
 //   calls the tool again through `server/dispatch/replay.rs`, and `Run` (`takeover/journal.rs`) knows what it did. Clients, in
 //   `client/`: `start.rs` finds out, `Drive` (`drive.rs`) waits, `Clock` (`pace.rs`) is its timeout; `CallDriver` in
 //   `client/requests/call_driver.rs` leads there.
+// - When a task expires: each store deletes it, `remove_expired` (`memory.rs`) and its siblings in oxmcp-sqlite and oxmcp-redis.
 
 #[cfg(feature = "client")]
 mod client;

@@ -1,7 +1,7 @@
 //! The cache of a client: responses that are kept for as long as servers declare them fresh.
 //!
-//! The files that make decisions take the time as an argument and make no calls: `store.rs`, `single_flight.rs`, and the
-//! state in `response_cache.rs`.
+//! The files that make decisions take the time as an argument and make no calls: `store.rs`, and the state in
+//! `response_cache.rs`.
 
 mod fetch;
 pub(crate) mod key;
@@ -9,7 +9,6 @@ pub(crate) mod options;
 #[cfg(test)]
 mod properties;
 pub(crate) mod response_cache;
-mod single_flight;
 mod store;
 #[cfg(test)]
 mod tests;

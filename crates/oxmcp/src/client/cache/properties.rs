@@ -9,7 +9,6 @@ use crate::client::cache::{
     key::{CacheLookup, Invalidation, Partition, ResponseKind, ServerIdentity},
     options::CacheOptions,
     response_cache::CacheState,
-    single_flight::Ticket,
     tests::{SECOND, fresh_for, lookup, partition, tools},
 };
 
@@ -19,15 +18,14 @@ enum Step {
     Begin {
         partition: usize,
         page: usize,
-        joins: bool,
     },
     Answer {
-        flight: usize,
+        request: usize,
         ttl: u64,
         public: bool,
     },
     GiveUp {
-        flight: usize,
+        request: usize,
     },
     Change {
         partition: usize,
@@ -45,20 +43,19 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let small = 0..8_usize;
     prop_oneof![
-        3 => (small.clone(), small.clone(), any::<bool>())
-            .prop_map(|(partition, page, joins)| Step::Begin { partition, page, joins }),
+        3 => (small.clone(), small.clone()).prop_map(|(partition, page)| Step::Begin { partition, page }),
         3 => (small.clone(), 0..20_u64, any::<bool>())
-            .prop_map(|(flight, ttl, public)| Step::Answer { flight, ttl, public }),
-        1 => small.clone().prop_map(|flight| Step::GiveUp { flight }),
+            .prop_map(|(request, ttl, public)| Step::Answer { request, ttl, public }),
+        1 => small.clone().prop_map(|request| Step::GiveUp { request }),
         1 => (small.clone(), any::<bool>()).prop_map(|(partition, tools)| Step::Change { partition, tools }),
         1 => (0..10_u64).prop_map(|seconds| Step::Wait { seconds }),
         5 => (small.clone(), small).prop_map(|(partition, page)| Step::Look { partition, page }),
     ]
 }
 
-/// A flight, and the step at which it began.
-struct Flying {
-    ticket: Ticket,
+/// A request in flight, and the step at which it began.
+struct Pending {
+    number: u64,
     lookup: Arc<CacheLookup>,
     begun: usize,
 }
@@ -79,7 +76,7 @@ struct World {
     /// The number of steps so far.
     steps: usize,
     partitions: Vec<Partition>,
-    flying: Vec<Flying>,
+    pending: Vec<Pending>,
     given: Vec<Given>,
     /// The servers that have reported a change of their tools, with the step of the report.
     changed: Vec<(ServerIdentity, usize)>,
@@ -106,7 +103,7 @@ impl World {
             now: SECOND,
             steps: 0,
             partitions,
-            flying: Vec::new(),
+            pending: Vec::new(),
             given: Vec::new(),
             changed: Vec::new(),
         }
@@ -124,33 +121,27 @@ impl World {
     fn happens(&mut self, step: Step) {
         self.steps += 1;
         match step {
-            Step::Begin {
-                partition,
-                page,
-                joins,
-            } => {
+            Step::Begin { partition, page } => {
                 let lookup = self.lookup(partition, page);
-                let (ticket, _) = self.cache.flights.enter(&lookup, joins);
-                // A caller that joins waits for the flight that began earlier.
-                let joined = self.flying.iter().find(|it| it.ticket == ticket);
-                let begun = joined.map_or(self.steps, |it| it.begun);
-                self.flying.push(Flying {
-                    ticket,
+                let number = self.cache.begin(&lookup);
+                let begun = self.steps;
+                self.pending.push(Pending {
+                    number,
                     lookup,
                     begun,
                 });
             }
             Step::Answer {
-                flight,
+                request,
                 ttl,
                 public,
-            } if !self.flying.is_empty() => {
-                let index = flight % self.flying.len();
-                let Flying {
-                    ticket,
+            } if !self.pending.is_empty() => {
+                let index = request % self.pending.len();
+                let Pending {
+                    number,
                     lookup,
                     begun,
-                } = self.flying.swap_remove(index);
+                } = self.pending.swap_remove(index);
                 let scope = if public {
                     CacheScope::Public
                 } else {
@@ -159,8 +150,7 @@ impl World {
                 let freshness = fresh_for(ttl, scope);
                 let text = self.given.len().to_string();
                 let at = self.now;
-                self.cache.complete(ticket, freshness, &text, at);
-                self.cache.flights.leave(ticket);
+                self.cache.complete(number, freshness, &text, at);
                 self.given.push(Given {
                     lookup,
                     freshness,
@@ -168,9 +158,9 @@ impl World {
                     begun,
                 });
             }
-            Step::GiveUp { flight } if !self.flying.is_empty() => {
-                let gone = self.flying.swap_remove(flight % self.flying.len());
-                self.cache.flights.leave(gone.ticket);
+            Step::GiveUp { request } if !self.pending.is_empty() => {
+                let gone = self.pending.swap_remove(request % self.pending.len());
+                self.cache.give_up(gone.number);
             }
             Step::Change { partition, tools } => {
                 let server = self.partitions[partition % self.partitions.len()]
@@ -229,8 +219,8 @@ proptest! {
         for step in steps {
             world.happens(step);
         }
-        for flying in std::mem::take(&mut world.flying) {
-            world.cache.flights.leave(flying.ticket);
+        for pending in std::mem::take(&mut world.pending) {
+            world.cache.give_up(pending.number);
         }
         prop_assert!(world.cache.is_idle());
     }

@@ -1,9 +1,10 @@
 //! The cache of a client, which all its sessions share.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -15,10 +16,9 @@ use tokio::time::Instant;
 use crate::{
     client::cache::{
         key::{
-            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ResponseKind, ServerIdentity,
+            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ServerIdentity,
         },
         options::CacheOptions,
-        single_flight::{SharedAnswer, SingleFlight, Ticket},
         store::Store,
     },
     sync::Mutex,
@@ -75,11 +75,10 @@ impl Cache {
                 authorization: authorization.map(Into::into),
             },
             login,
-            short_lived: AtomicU8::new(0),
         }
     }
 
-    /// Invalidates stored responses, and those of requests in flight.
+    /// Invalidates stored responses, and the responses to requests in flight.
     pub(crate) fn invalidate(&self, session: &SessionCache, change: &Invalidation) {
         let mut state = self.state.lock();
         state.invalidate(&session.partition.server, change);
@@ -104,14 +103,11 @@ impl Cache {
         self.state.lock().remove_pages(lookup);
     }
 
-    /// Adds a caller that waits for a response.
-    pub(crate) fn enter<'a>(&'a self, lookup: &'a Arc<CacheLookup>, joins: bool) -> Waiter<'a> {
-        let (ticket, shared) = self.state.lock().flights.enter(lookup, joins);
-        Waiter {
+    /// Registers a request that is about to be sent.
+    pub(crate) fn begin(&self, lookup: &Arc<CacheLookup>) -> CacheableRequest<'_> {
+        CacheableRequest {
             cache: self,
-            lookup,
-            ticket,
-            shared,
+            number: self.state.lock().begin(lookup),
         }
     }
 
@@ -121,39 +117,25 @@ impl Cache {
     }
 }
 
-/// A call that waits for a response. When it is dropped, the call waits no longer.
-pub(crate) struct Waiter<'a> {
+/// A request in flight, whose response may be stored.
+pub(crate) struct CacheableRequest<'a> {
     cache: &'a Cache,
-    pub(crate) lookup: &'a Arc<CacheLookup>,
-    ticket: Ticket,
-    pub(crate) shared: SharedAnswer,
+    number: u64,
 }
 
-impl Waiter<'_> {
-    /// Completes the flight with its response. Returns the response if it stays fresh for a while.
-    pub(crate) fn answer(&self, text: &str) -> Option<Arc<str>> {
+impl CacheableRequest<'_> {
+    /// Stores the response, unless it was invalidated in the meantime.
+    pub(crate) fn store(self, text: &str) {
         let freshness = peek_freshness(Text::checked(text));
         let now = self.cache.now();
-        self.cache
-            .state
-            .lock()
-            .complete(self.ticket, freshness, text, now)
-    }
-
-    /// Begins a flight that is not shared.
-    pub(crate) fn unshared(&self) -> Self {
-        self.cache.enter(self.lookup, false)
-    }
-
-    /// Ends the flight without a response.
-    pub(crate) fn fail(&self) {
-        self.cache.state.lock().flights.settle(self.ticket);
+        let mut state = self.cache.state.lock();
+        state.complete(self.number, freshness, text, now);
     }
 }
 
-impl Drop for Waiter<'_> {
+impl Drop for CacheableRequest<'_> {
     fn drop(&mut self) {
-        self.cache.state.lock().flights.leave(self.ticket);
+        self.cache.state.lock().give_up(self.number);
     }
 }
 
@@ -163,8 +145,6 @@ pub(crate) struct SessionCache {
     /// The partition. If the login can change, `login` replaces the login and the authorization in it.
     partition: Partition,
     login: Option<CurrentLogin>,
-    /// The kinds of requests whose last response did not stay fresh, one bit for each.
-    short_lived: AtomicU8,
 }
 
 impl SessionCache {
@@ -191,25 +171,6 @@ impl SessionCache {
         let login = self.login.as_ref().map(CurrentLogin::get);
         login.is_none_or(|it| it.number == lookup.partition.login)
     }
-
-    /// Whether a call should wait for an equal one. A response that does not stay fresh cannot be shared, and waiting for
-    /// it would only lose time.
-    pub(crate) fn may_join(&self, kind: ResponseKind) -> bool {
-        self.short_lived.load(Ordering::Relaxed) & bit(kind) == 0
-    }
-
-    /// Records whether a response stays fresh.
-    pub(crate) fn record(&self, kind: ResponseKind, lasts: bool) {
-        if lasts {
-            self.short_lived.fetch_and(!bit(kind), Ordering::Relaxed);
-        } else {
-            self.short_lived.fetch_or(bit(kind), Ordering::Relaxed);
-        }
-    }
-}
-
-fn bit(kind: ResponseKind) -> u8 {
-    1 << kind as u8
 }
 
 /// The state of the cache, and its decisions, which are made under its lock. All times count from the first use of the
@@ -217,29 +178,42 @@ fn bit(kind: ResponseKind) -> u8 {
 #[derive(Debug, Default)]
 pub(crate) struct CacheState {
     pub(crate) store: Store,
-    pub(crate) flights: SingleFlight,
+    /// The requests in flight whose responses may be stored, by their numbers.
+    requests: HashMap<u64, Arc<CacheLookup>>,
+    last: u64,
 }
 
 impl CacheState {
-    /// Completes a flight, and stores its response unless it was invalidated. Returns the response if it stays fresh for a
-    /// while.
+    /// Registers a request. The responses to equal requests that were sent earlier are not stored, since they may arrive later.
+    pub(crate) fn begin(&mut self, lookup: &Arc<CacheLookup>) -> u64 {
+        self.requests.retain(|_, earlier| earlier != lookup);
+        self.last += 1;
+        self.requests.insert(self.last, Arc::clone(lookup));
+        self.last
+    }
+
+    /// Ends a request, and stores its response unless it was invalidated.
     pub(crate) fn complete(
         &mut self,
-        ticket: Ticket,
+        number: u64,
         freshness: Freshness,
         text: &str,
         now: Duration,
-    ) -> Option<Arc<str>> {
-        match self.flights.settle(ticket) {
-            Some(lookup) => self.store.put(&lookup, freshness, text, now),
-            None => self.store.lasts(freshness).then(|| text.into()),
+    ) {
+        if let Some(lookup) = self.requests.remove(&number) {
+            self.store.put(&lookup, freshness, text, now);
         }
+    }
+
+    /// Ends a request without a response to store.
+    pub(crate) fn give_up(&mut self, number: u64) {
+        self.requests.remove(&number);
     }
 
     /// Invalidates the responses of a server that has reported a change in one of its sessions.
     pub(crate) fn invalidate(&mut self, server: &ServerIdentity, change: &Invalidation) {
-        self.flights.invalidate_where(|lookup| {
-            lookup.partition.server == *server && change.affects(&lookup.request)
+        self.requests.retain(|_, lookup| {
+            lookup.partition.server != *server || !change.affects(&lookup.request)
         });
         self.store
             .remove_where(|key| key.server == *server && change.affects(&key.request));
@@ -248,8 +222,8 @@ impl CacheState {
     /// Removes all pages of a list, after the server has refused a cursor of it.
     pub(crate) fn remove_pages(&mut self, lookup: &CacheLookup) {
         let kind = lookup.request.kind;
-        self.flights.invalidate_where(|other| {
-            other.partition.server == lookup.partition.server && other.request.kind == kind
+        self.requests.retain(|_, other| {
+            other.partition.server != lookup.partition.server || other.request.kind != kind
         });
         self.store
             .remove_where(|key| key.server == lookup.partition.server && key.request.kind == kind);
@@ -265,7 +239,7 @@ impl CacheState {
 
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
-        self.flights.invalidate_where(|_| true);
+        self.requests.clear();
         self.store.remove_where(|_| true);
     }
 
@@ -276,6 +250,6 @@ impl CacheState {
 
     #[cfg(test)]
     pub(crate) fn is_idle(&self) -> bool {
-        self.flights.is_empty()
+        self.requests.is_empty()
     }
 }

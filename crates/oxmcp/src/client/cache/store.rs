@@ -86,44 +86,35 @@ impl Store {
         ttl.min(self.options.max_ttl)
     }
 
-    /// Whether a response stays fresh for a while.
-    pub(crate) fn lasts(&self, freshness: Freshness) -> bool {
-        !self.ttl(freshness).is_zero()
-    }
-
-    /// Stores a response in place of all earlier ones to the same request. Returns the response if it stays fresh for a while,
-    /// whether or not it fits.
+    /// Stores a response in place of all earlier ones to the same request, if it stays fresh for a while.
     pub(crate) fn put(
         &mut self,
         lookup: &CacheLookup,
         freshness: Freshness,
         text: &str,
         now: Duration,
-    ) -> Option<Arc<str>> {
+    ) {
         self.remove(&CacheKey::new(lookup, CacheScope::Private));
         self.remove(&CacheKey::new(lookup, CacheScope::Public));
-        if !self.lasts(freshness) {
-            return None;
-        }
-        let text: Arc<str> = text.into();
+        let ttl = self.ttl(freshness);
         let key = Arc::new(CacheKey::new(lookup, freshness.scope));
         let size = text.len() + key.size() + size_of::<Entry>();
-        if size <= self.options.max_bytes && self.options.max_entries > 0 {
-            self.evict(size);
-            let stale_at = now.saturating_add(self.ttl(freshness));
-            self.uses += 1;
-            self.bytes += size;
-            self.order.insert(self.uses, Arc::clone(&key));
-            let entry = Entry {
-                text: Arc::clone(&text),
-                stale_at,
-                unusable_at: stale_at.saturating_add(self.options.stale_if_error),
-                used: self.uses,
-                size,
-            };
-            self.entries.insert(key, entry);
+        if ttl.is_zero() || size > self.options.max_bytes || self.options.max_entries == 0 {
+            return;
         }
-        Some(text)
+        self.evict(size);
+        let stale_at = now.saturating_add(ttl);
+        self.uses += 1;
+        self.bytes += size;
+        self.order.insert(self.uses, Arc::clone(&key));
+        let entry = Entry {
+            text: text.into(),
+            stale_at,
+            unusable_at: stale_at.saturating_add(self.options.stale_if_error),
+            used: self.uses,
+            size,
+        };
+        self.entries.insert(key, entry);
     }
 
     /// Evicts the least recently used responses, until one more entry of `size` bytes fits. With a `size` of 0, only the

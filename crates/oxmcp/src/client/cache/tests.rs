@@ -52,9 +52,8 @@ fn answer(
     text: &str,
     now: Duration,
 ) {
-    let (ticket, _) = cache.flights.enter(lookup, true);
-    cache.complete(ticket, freshness, text, now);
-    cache.flights.leave(ticket);
+    let request = cache.begin(lookup);
+    cache.complete(request, freshness, text, now);
     assert!(cache.is_idle());
 }
 
@@ -149,14 +148,11 @@ fn answers_requested_before_a_change_are_not_stored() {
     let here = partition(Some("s"), 1, None);
     let elsewhere = partition(Some("t"), 2, None);
     let (asked, other) = (tools(&here), tools(&elsewhere));
-    let (first, _) = cache.flights.enter(&asked, true);
-    let (second, _) = cache.flights.enter(&other, true);
+    let (first, second) = (cache.begin(&asked), cache.begin(&other));
     cache.invalidate(&here.server, &Invalidation::Tools);
-    // A caller after the change does not join the flight that began before it.
-    let (third, _) = cache.flights.enter(&asked, true);
-    assert_ne!(first, third);
+    let third = cache.begin(&asked);
     let freshness = fresh_for(9, CacheScope::Private);
-    assert!(cache.complete(first, freshness, "old", SECOND).is_some());
+    cache.complete(first, freshness, "old", SECOND);
     assert!(cache.store.fresh(&asked, SECOND).is_none());
     cache.complete(second, freshness, "other", SECOND);
     assert_eq!(cache.store.fresh(&other, SECOND).as_deref(), Some("other"));
@@ -168,8 +164,7 @@ fn answers_requested_before_a_change_are_not_stored() {
 fn later_of_two_equal_answers_is_stored() {
     let mut cache = CacheState::default();
     let asked = tools(&partition(None, 1, None));
-    let (first, _) = cache.flights.enter(&asked, false);
-    let (second, _) = cache.flights.enter(&asked, false);
+    let (first, second) = (cache.begin(&asked), cache.begin(&asked));
     let freshness = fresh_for(9, CacheScope::Private);
     cache.complete(second, freshness, "later", SECOND);
     cache.complete(first, freshness, "earlier", SECOND);

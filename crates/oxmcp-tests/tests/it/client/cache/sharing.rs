@@ -1,110 +1,18 @@
-//! Sharing: sessions share cached answers, and concurrent requests are made once.
-
-use std::future::IntoFuture;
+//! Sharing: sessions share cached answers, and stale ones are used when a server fails.
 
 use oxmcp::{
-    CacheMode, CacheOptions, CancellationToken, Client, ClientSession, Limits, Result, Server,
-    protocol::{CacheHint, PaginatedParams},
+    CacheMode, CacheOptions, Client, ClientSession, Limits, Result, Server,
+    protocol::CacheHint,
     transport::{InMemory, Transport, in_memory},
 };
 use serde_json::json;
-use tokio::time::{Instant, advance, sleep};
+use tokio::time::{advance, sleep};
 
 use crate::client::{
-    answer,
-    cache::freshness::{CHANGED, SECOND, asked, kept, listing, modern, tools},
+    cache::freshness::{SECOND, asked, listing, modern, tools},
     client, expect, refuse,
 };
 use crate::support::idle;
-
-#[tokio::test(start_paused = true)]
-async fn concurrent_equal_requests_are_sent_once() {
-    let (mut peer, session) = modern(&client()).await;
-    let calls = [(); 3].map(|()| listing(&session, CacheMode::Use));
-    let request = expect(&mut peer, "tools/list").await;
-    answer(&mut peer, &request, tools("a", 60)).await;
-    for call in calls {
-        assert_eq!(call.await.unwrap().unwrap(), "a");
-    }
-
-    // An answer that is stale at once is for its own caller alone; the next time no call waits for another.
-    peer.send(json!({"jsonrpc": "2.0", "method": CHANGED}))
-        .await
-        .unwrap();
-    sleep(SECOND / 100).await;
-    let calls = [(); 3].map(|()| listing(&session, CacheMode::Use));
-    for name in ["a", "b", "c"] {
-        let request = expect(&mut peer, "tools/list").await;
-        answer(&mut peer, &request, tools(name, 0)).await;
-    }
-    for (call, name) in calls.into_iter().zip(["a", "b", "c"]) {
-        assert_eq!(call.await.unwrap().unwrap(), name);
-    }
-    let calls = [(); 2].map(|()| listing(&session, CacheMode::Use));
-    let first = expect(&mut peer, "tools/list").await;
-    let second = expect(&mut peer, "tools/list").await;
-    for request in [first, second] {
-        answer(&mut peer, &request, tools("d", 60)).await;
-    }
-    for call in calls {
-        assert_eq!(call.await.unwrap().unwrap(), "d");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn waiting_caller_takes_over_from_a_cancelled_one() {
-    let (mut peer, session) = modern(&client()).await;
-    let hasty = session.list_tools(PaginatedParams::default());
-    let hasty = tokio::spawn(hasty.timeout(SECOND).into_future());
-    let dropped_request = expect(&mut peer, "tools/list").await;
-    let dropped = listing(&session, CacheMode::Use);
-    let stop = CancellationToken::new();
-    let stopped = session.list_tools(PaginatedParams::default());
-    let stopped = tokio::spawn(stopped.cancel_with(stop.clone()).into_future());
-    let impatient = session.list_tools(PaginatedParams::default());
-    let impatient = tokio::spawn(impatient.timeout(SECOND * 2).into_future());
-    sleep(SECOND / 2).await;
-    let patient = listing(&session, CacheMode::Use);
-
-    // The first call times out.
-    assert!(hasty.await.unwrap().unwrap_err().is_timeout());
-    let cancelled = expect(&mut peer, "notifications/cancelled").await;
-    assert_eq!(cancelled["params"]["requestId"], dropped_request["id"]);
-    // The second call is dropped, and the third is cancelled while it waits.
-    expect(&mut peer, "tools/list").await;
-    stop.cancel();
-    assert!(stopped.await.unwrap().unwrap_err().is_cancelled());
-    dropped.abort();
-    expect(&mut peer, "notifications/cancelled").await;
-    expect(&mut peer, "tools/list").await;
-    // The fourth call has its own timeout, counted from its start.
-    let start = Instant::now();
-    assert!(impatient.await.unwrap().unwrap_err().is_timeout());
-    assert!(start.elapsed() <= SECOND);
-    expect(&mut peer, "notifications/cancelled").await;
-    let request = expect(&mut peer, "tools/list").await;
-    answer(&mut peer, &request, tools("a", 60)).await;
-    assert_eq!(patient.await.unwrap().unwrap(), "a");
-    assert_eq!(kept(&session).await, "a");
-}
-
-#[tokio::test(start_paused = true)]
-async fn waiting_caller_retries_when_the_first_is_refused() {
-    let (mut peer, session) = modern(&client()).await;
-    let calls = [(); 2].map(|()| listing(&session, CacheMode::Use));
-    let request = expect(&mut peer, "tools/list").await;
-    refuse(
-        &mut peer,
-        &request,
-        json!({"code": -32000, "message": "not you"}),
-    )
-    .await;
-    let request = expect(&mut peer, "tools/list").await;
-    answer(&mut peer, &request, tools("a", 60)).await;
-    let [first, second] = calls;
-    assert_eq!(first.await.unwrap().unwrap_err().message(), "not you");
-    assert_eq!(second.await.unwrap().unwrap(), "a");
-}
 
 #[tokio::test(start_paused = true)]
 async fn stale_answer_is_used_briefly_after_an_error() {

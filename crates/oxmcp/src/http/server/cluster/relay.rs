@@ -1,4 +1,5 @@
 //! Relays messages that clients post to this node but other nodes need: answers to questions, cancellations, and progress.
+//! Requests are not relayed, since any node can serve them.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
