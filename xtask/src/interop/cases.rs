@@ -178,6 +178,7 @@ const INSPECTOR: &str = "clients/inspector.mjs";
 const TASKS: &str = "clients/tasks.mjs";
 const FASTMCP: &str = "clients/fastmcp4.py";
 const TS_SKILLS: &str = "clients/skills.mjs";
+const INSPECTOR_SKILLS: &str = "clients/inspector-skills.mjs";
 const PY_SKILLS: &str = "clients/skills.py";
 
 #[rustfmt::skip]
@@ -214,6 +215,8 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("skills-typescript-client-legacy", "2025-11-25", Node, TS_SKILLS, "legacy").of_skills(),
     client("skills-typescript-client", "2026-07-28", Node, TS_SKILLS, "auto").of_skills(),
     client("skills-fastmcp-client", "2026-07-28", FastMcpSkills, PY_SKILLS, "auto").of_skills(),
+    client("skills-inspector-legacy", "2025-11-25", Node, INSPECTOR_SKILLS, "legacy").of_skills(),
+    client("skills-inspector", "2026-07-28", Node, INSPECTOR_SKILLS, "modern").of_skills(),
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
