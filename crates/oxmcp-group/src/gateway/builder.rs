@@ -7,19 +7,25 @@ use std::{
 };
 
 use oxmcp::{
-    Client, Error, RequestContext, Result, Server, ServerSession,
+    Client, ClientSession, Error, RequestContext, Result, Server, ServerSession,
     middleware::{Next, Request, Response, from_fn},
-    protocol::{NotificationParams, ServerCapabilities, method::RootsListChanged},
+    protocol::{
+        CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitUrlParams,
+        NotificationParams, ServerCapabilities, method::RootsListChanged,
+    },
+    tasks::{ClientTasks, ID as TASKS, Tasks},
 };
 use tokio::sync::Semaphore;
 
 use super::{
     calls::request_of,
-    features,
+    extensions, features,
     links::{Links, Mount},
+    offers::declared_extensions,
     parked::ParkedCalls,
     path::{self, GatewayId},
     state::{GatewayLimits, Inner},
+    tasks,
     upstream::Upstream,
     watches::Watches,
 };
@@ -170,7 +176,7 @@ impl Gateway {
                 next.run(request).await
             }
         };
-        let lister = base.for_server("").outgoing_layer(from_fn(mark));
+        let lister = lister(&base).outgoing_layer(from_fn(mark));
         let names_questions = self.naming != Naming::unchanged();
         let mut group = ClientGroup::new(lister)
             .naming(self.naming)
@@ -196,6 +202,22 @@ impl Gateway {
             names_questions,
         })
     }
+}
+
+/// The client of the sessions that read the lists. It declares what the clients of the gateway may have, because some servers
+/// list a tool only for clients that have what it needs, and declines everything.
+fn lister(base: &Client) -> Client {
+    const REASON: &str = "cannot ask outside a call";
+    base.for_server("")
+        .on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline })
+        .on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Decline })
+        .on_sample(|_: CreateMessageParams| async {
+            Err::<CreateMessageResult, _>(Error::invalid_request(REASON))
+        })
+        .sampling_tools()
+        .sampling_context()
+        .roots([])
+        .tasks()
 }
 
 /// A gateway whose servers are connected.
@@ -224,6 +246,12 @@ impl Starting {
         let has_logging = has(|it| it.logging.is_some());
         let has_resources = has(|it| it.resources.is_some());
         let has_subscriptions = has(|it| it.resources.as_ref().is_some_and(|it| it.subscribe));
+        let needs_tasks = sessions.iter().any(tasks::has_tasks);
+        let declared = extensions::merged(sessions.iter().map(ClientSession::server_capabilities));
+        let server = match needs_tasks && !server.has_extension(TASKS) {
+            true => server.extension(Tasks::in_memory().extension()),
+            false => server,
+        };
         let inner = Arc::new(Inner {
             id,
             group,
@@ -231,6 +259,7 @@ impl Starting {
             parked: ParkedCalls::default(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             limits,
+            has_tasks: server.has_extension(TASKS),
             names_questions,
             watches: Watches::new(limits.watches),
             server: OnceLock::new(),
@@ -239,6 +268,11 @@ impl Starting {
         let mut server = server.layer(from_fn(move |request: Request, next: Next| {
             around(Arc::clone(&own), request, next)
         }));
+        for extension in declared_extensions(declared) {
+            if !server.has_extension(extension.id()) {
+                server = server.extension(extension);
+            }
+        }
         if has_logging {
             server = server.logging();
         }
@@ -275,11 +309,11 @@ impl Starting {
 async fn around(inner: Arc<Inner>, request: Request, next: Next) -> Result<Response> {
     let context = request.context().filter(|_| !request.is_notification());
     let Some(context) = context else {
-        return next.run(request).await;
+        return extensions::serve(&inner, request, next).await;
     };
     inner.id.extend(&context.meta())?;
     let open = request_of(context);
-    let response = next.run(request).await;
+    let response = extensions::serve(&inner, request, next).await;
     if let Some(open) = open {
         inner.parked.end(&open);
     }

@@ -3,23 +3,26 @@
 //! A modern upstream asks in its result, which is passed on as it is. A call of a legacy upstream that asks is
 //! [parked](super::parked). In both cases the client repeats its request with the answers, in the way of its revision.
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use oxmcp::{
-    Call, CallOutcome, ClientSession, Error, Reply, RequestContext, RequestId, Result,
-    ServerSession,
+    Call, ClientSession, Error, Reply, RequestContext, RequestId, Result, ServerSession,
     protocol::{
-        ElicitParams, InputRequest, InputRequiredResult, LoggingLevel, Meta,
-        method::{Method, MultiRoundTrip},
+        InputRequiredResult, JsonObject, LoggingLevel, Meta,
+        method::Method,
     },
+    tasks::TaskContext,
 };
-use tokio::sync::mpsc;
+use serde_json::Value;
+use tokio::{sync::{OwnedSemaphorePermit, mpsc}, task::JoinSet};
 
 use super::{
-    events::{CAPACITY, CallEvent},
-    parked::{CallResources, Outcome, Owner, PARKED, RunningCall},
+    events::{CAPACITY, CallEvent, named},
+    offers::Offers,
+    parked::{CallResources, Owner, PARKED, RunningCall},
     path,
     state::Inner,
+    tasks::{Outcome, Passed, Plan},
 };
 
 /// The longest time without a response or progress of an upstream. The client has its own timeout, and cancels.
@@ -41,16 +44,19 @@ const LEVELS: [LoggingLevel; 8] = [
 ];
 
 /// Passes a request on to an upstream, and its result back.
-pub(super) async fn pass_on<M: MultiRoundTrip>(
+pub(super) async fn pass_on<M: Passed>(
     gateway: &Inner,
     cx: &RequestContext,
     (server, target): (usize, &str),
     call: impl FnOnce(&ClientSession) -> Call<M>,
 ) -> Result<Reply<M::Result>> {
     let principal = cx.principal().map(|it| it.as_str().to_owned());
+    let task = cx.task_id();
     let owner = Owner {
         principal,
-        request: request_of(cx),
+        // A task outlives its request.
+        request: request_of(cx).filter(|_| task.is_none()),
+        task,
         target: format!("{} {server} {target}", M::NAME),
     };
     let state = cx.request_state();
@@ -72,7 +78,7 @@ pub(super) async fn pass_on<M: MultiRoundTrip>(
             },
             Outcome::InputRequired(mut asked) => {
                 asked.input_requests = asked.input_requests.map(|questions| {
-                    let named = |(key, it)| (key, named(gateway, server, it));
+                    let named = |(key, it)| (key, named(running.server.as_deref(), it));
                     questions.into_iter().map(named).collect()
                 });
                 let state = asked.request_state.unwrap_or_default();
@@ -83,24 +89,17 @@ pub(super) async fn pass_on<M: MultiRoundTrip>(
     }
     let mut asked = InputRequiredResult::new();
     for (key, question) in &running.asked {
-        let request = named(gateway, server, question.request.clone());
+        let request = named(running.server.as_deref(), question.request.clone());
         asked = asked.with_input_request(key, request);
     }
     asked.request_state = Some(gateway.parked.put(running)?);
     Ok(Reply::InputRequired(asked))
 }
 
-/// A question under the name of its upstream: a user must know where the answer goes.
-fn named(gateway: &Inner, server: usize, mut question: InputRequest) -> InputRequest {
-    let message = match &mut question {
-        InputRequest::Elicit(ElicitParams::Form(form)) => Some(&mut form.message),
-        InputRequest::Elicit(ElicitParams::Url(url)) => Some(&mut url.message),
-        _ => None,
-    };
-    if let (true, Some(message)) = (gateway.names_questions, message) {
-        *message = format!("{}: {message}", gateway.group.label_at(server));
-    }
-    question
+/// The name of an upstream that its questions have.
+fn name_of(gateway: &Inner, server: usize) -> Option<String> {
+    let label = || gateway.group.label_at(server).to_owned();
+    gateway.names_questions.then(label)
 }
 
 /// The request of a client with a session, which stays open while the client is asked.
@@ -111,23 +110,29 @@ pub(super) fn request_of(cx: &RequestContext) -> Option<(ServerSession, RequestI
     }
 }
 
-async fn begin<M: MultiRoundTrip>(
+/// Admits one more call.
+///
+/// # Errors
+/// If there are too many.
+pub(super) fn permit(gateway: &Inner) -> Result<OwnedSemaphorePermit> {
+    let permit = Arc::clone(&gateway.calls).try_acquire_owned();
+    permit.map_err(|_| {
+        Error::limit(format!(
+            "the gateway has more than {} open calls; try again later",
+            gateway.limits.calls
+        ))
+    })
+}
+
+async fn begin<M: Passed>(
     gateway: &Inner,
     cx: &RequestContext,
     (server, owner): (usize, Owner),
     state: Option<&str>,
     call: impl FnOnce(&ClientSession) -> Call<M>,
 ) -> Result<RunningCall> {
-    let permit = Arc::clone(&gateway.calls).try_acquire_owned();
-    let permit = permit.map_err(|_| {
-        Error::limit(format!(
-            "the gateway has more than {} open calls; try again later",
-            gateway.limits.calls
-        ))
-    })?;
-    let own = gateway.group.session_at(server).await?;
-    let keeps_state = !own.revision().is_modern();
-    let link = gateway.links.get(cx, server, keeps_state).await?;
+    let permit = permit(gateway)?;
+    let link = gateway.link(cx, server).await?;
     let (sender, events) = mpsc::channel(CAPACITY);
     let open = link.calls.enter(sender.clone());
     let mut call = with_meta(call(&link.session), gateway, cx)?
@@ -138,34 +143,35 @@ async fn begin<M: MultiRoundTrip>(
         call = call.log_level(level);
     }
     if cx.wants_progress() {
+        let sender = sender.clone();
         call = call.on_progress(move |progress| {
             // Progress that nobody reads is of no interest later.
             let _ = sender.try_send(CallEvent::Progress(progress));
         });
     }
-    let future: Pin<Box<dyn Future<Output = Result<Outcome>> + Send>> =
-        match link.session.revision().is_modern() {
-            true => {
-                let state = state.and_then(|it| it.strip_prefix(UPSTREAM));
-                call = call.input_responses(cx.input_responses());
-                if let Some(state) = state.filter(|it| !it.is_empty()) {
-                    call = call.request_state(state);
-                }
-                Box::pin(async move {
-                    match call.manual().await? {
-                        CallOutcome::Complete(result) => Ok(Outcome::Complete(Box::new(result))),
-                        CallOutcome::InputRequired(asked) => Ok(Outcome::InputRequired(asked)),
-                        _ => Err(Error::internal("unknown outcome of a call")),
-                    }
-                })
-            }
-            false => Box::pin(async move { Ok(Outcome::Complete(Box::new(call.await?))) }),
-        };
+    let is_modern = link.session.revision().is_modern();
+    if is_modern {
+        let state = state.and_then(|it| it.strip_prefix(UPSTREAM));
+        call = call.input_responses(cx.input_responses());
+        if let Some(state) = state.filter(|it| !it.is_empty()) {
+            call = call.request_state(state);
+        }
+    }
+    let plan = Plan {
+        cx: cx.clone(),
+        events: sender,
+        is_modern,
+        has_tasks: Offers::of(cx).has(Offers::TASKS),
+    };
+    let future = M::make(call, plan);
     Ok(RunningCall {
         future,
         events,
         asked: Vec::new(),
+        asking: JoinSet::new(),
         questions: 0,
+        statuses: 0,
+        server: name_of(gateway, server),
         owner,
         _held: CallResources {
             _open: open,
@@ -181,14 +187,29 @@ fn with_meta<M: Method>(
     gateway: &Inner,
     cx: &RequestContext,
 ) -> Result<Call<M>> {
-    let meta = cx.meta();
-    for (key, value) in meta.as_object().into_iter().flatten() {
-        let is_trace = [Meta::TRACEPARENT, Meta::TRACESTATE, Meta::BAGGAGE].contains(&key.as_str());
-        let is_own = [path::KEY, Meta::PROGRESS_TOKEN].contains(&key.as_str());
-        let is_vendors = Meta::is_valid_key(key) && !Meta::is_reserved_key(key) && !is_own;
-        if is_vendors && !is_trace {
-            call = call.meta(key, value.clone());
-        }
+    for (key, value) in passed_meta(gateway, cx)? {
+        call = call.meta(key, value);
     }
-    Ok(call.meta(path::KEY, gateway.id.extend(&meta)?))
+    Ok(call)
+}
+
+/// The `_meta` of a client's request as an upstream gets it, with the path of gateways.
+///
+/// # Errors
+/// If the request has come in a loop.
+pub(super) fn passed_meta(gateway: &Inner, cx: &RequestContext) -> Result<JsonObject> {
+    let meta = cx.meta();
+    let path: Value = gateway.id.extend(&meta)?;
+    let is_passed = |key: &str| {
+        let is_trace = [Meta::TRACEPARENT, Meta::TRACESTATE, Meta::BAGGAGE].contains(&key);
+        let is_own = [path::KEY, Meta::PROGRESS_TOKEN].contains(&key);
+        Meta::is_valid_key(key) && !Meta::is_reserved_key(key) && !is_own && !is_trace
+    };
+    let members = meta.as_object().into_iter().flatten();
+    let passed = members.filter(|(key, _)| is_passed(key));
+    let mut passed: JsonObject = passed
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    passed.insert(path::KEY.to_owned(), path);
+    Ok(passed)
 }

@@ -7,13 +7,17 @@ use oxmcp::{
     Client, ClientSession, Error, RequestContext, Result, ServerSession,
     middleware::{Next, Request, Response, from_fn},
     protocol::{
-        ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitFormParams,
-        ElicitParams, ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, InputResponse,
-        LoggingMessageParams, ProgressParams,
+        CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult,
+        ElicitUrlParams, EmptyParams, InputRequest, InputResponse, JsonObject,
+        LoggingMessageParams, Notification, ProgressParams, method,
     },
+    tasks::{ClientTasks, TaskChanged},
 };
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
+
+use super::offers::Offers;
 
 /// The number of events that wait for a call. Progress and log messages beyond it are dropped, and questions are refused.
 pub(super) const CAPACITY: usize = 64;
@@ -22,13 +26,45 @@ pub(super) const CAPACITY: usize = 64;
 pub(super) enum CallEvent {
     Progress(ProgressParams),
     Log(LoggingMessageParams),
+    /// The description of what the task of a call does.
+    Status(String),
+    /// A notification of an extension.
+    Other(String, Box<RawValue>),
     Asked(Asked),
 }
 
 /// A question of an upstream that waits for its answer.
 pub(super) struct Asked {
     pub(super) request: InputRequest,
-    pub(super) answer: oneshot::Sender<InputResponse>,
+    pub(super) answer: oneshot::Sender<Result<InputResponse>>,
+}
+
+/// Asks the client of a call.
+pub(super) async fn ask_call(
+    call: &mpsc::Sender<CallEvent>,
+    request: InputRequest,
+) -> Result<InputResponse> {
+    let (answer, answered) = oneshot::channel();
+    let asked = CallEvent::Asked(Asked { request, answer });
+    call.try_send(asked).map_err(|_| {
+        Error::limit("too many open questions in one call; ask them one after another")
+    })?;
+    answered
+        .await
+        .map_err(|_| Error::cancelled("the call that the question belongs to has ended"))?
+}
+
+/// A question under the name of its upstream: a user must know where the answer goes.
+pub(super) fn named(server: Option<&str>, mut question: InputRequest) -> InputRequest {
+    let message = match &mut question {
+        InputRequest::Elicit(ElicitParams::Form(form)) => Some(&mut form.message),
+        InputRequest::Elicit(ElicitParams::Url(url)) => Some(&mut url.message),
+        _ => None,
+    };
+    if let (Some(server), Some(message)) = (server, message) {
+        *message = format!("{server}: {message}");
+    }
+    question
 }
 
 /// The calls that are open in a session with an upstream, the newest last.
@@ -84,47 +120,6 @@ impl OpenCalls {
     }
 }
 
-/// The features of a client that an upstream learns of: those that the client in front of the gateway has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Offers(u8);
-
-impl Offers {
-    const FORM: u8 = 1;
-    const URL: u8 = 2;
-    const SAMPLING: u8 = 4;
-    const SAMPLING_TOOLS: u8 = 8;
-    const SAMPLING_CONTEXT: u8 = 16;
-    const ROOTS: u8 = 32;
-
-    pub(super) fn of(declared: &ClientCapabilities) -> Self {
-        let elicitation = declared.elicitation.as_ref();
-        let sampling = declared.sampling.as_ref();
-        let all = [
-            (Self::FORM, elicitation.is_some_and(|it| it.has_form())),
-            (Self::URL, elicitation.is_some_and(|it| it.has_url())),
-            (Self::SAMPLING, sampling.is_some()),
-            (
-                Self::SAMPLING_TOOLS,
-                sampling.is_some_and(|it| it.tools.is_some()),
-            ),
-            (
-                Self::SAMPLING_CONTEXT,
-                sampling.is_some_and(|it| it.context.is_some()),
-            ),
-            (Self::ROOTS, declared.roots.is_some()),
-        ];
-        Self(
-            all.iter()
-                .filter(|(_, has)| *has)
-                .fold(0, |bits, (bit, _)| bits | bit),
-        )
-    }
-
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-}
-
 /// The receiver of an upstream's messages: the calls of a session, or the client's session if there is one.
 #[derive(Clone)]
 struct Receiver {
@@ -136,7 +131,7 @@ struct Receiver {
 pub(super) fn client_for(
     base: &Client,
     label: &str,
-    offers: Offers,
+    offers: &Offers,
     calls: &Arc<OpenCalls>,
     front: Option<ServerSession>,
 ) -> Client {
@@ -146,10 +141,20 @@ pub(super) fn client_for(
     };
     let mut client = base.for_server(label);
     let own = || receiver.clone();
-    let (logs, done) = (own(), own());
+    let (logs, done, others) = (own(), own(), own());
     client = client
         .on_log(move |message, _: ClientSession| logs.clone().log(message))
         .on_elicitation_complete(move |id, _: ClientSession| done.clone().complete(id));
+    let others = move |request: Request, next: Next| others.clone().other(request, next);
+    client = client.layer(from_fn(others));
+    if offers.has(Offers::TASKS) {
+        client = client.tasks();
+    }
+    for extension in offers.extensions() {
+        if !client.has_extension(extension.id()) {
+            client = client.extension(extension);
+        }
+    }
     if offers.has(Offers::FORM) {
         let own = own();
         client = client.on_elicit(move |form: ElicitFormParams, _: RequestContext| {
@@ -185,13 +190,43 @@ pub(super) fn client_for(
 }
 
 impl Receiver {
-    async fn log(self, message: LoggingMessageParams) {
-        let call = match &self.front {
+    /// The call that a message belongs to that names none.
+    fn call(&self) -> Option<mpsc::Sender<CallEvent>> {
+        match &self.front {
             Some(_) => self.calls.newest(),
             // Several clients may share the session.
             None => self.calls.only(),
-        };
-        match (call, self.front) {
+        }
+    }
+
+    /// Passes on notifications and requests of extensions.
+    async fn other(self, request: Request, next: Next) -> Result<Response> {
+        let name = request.method();
+        let tables = [method::REQUESTS_TO_CLIENT, method::NOTIFICATIONS_TO_CLIENT];
+        let is_core = |name: &str| tables.iter().any(|table| method::find(table, name).is_some());
+        if is_core(name) || name == TaskChanged::NAME {
+            return next.run(request).await;
+        }
+        let name = name.to_owned();
+        let params = params_of(&request)?;
+        match (request.is_notification(), self.call(), self.front) {
+            (true, Some(call), _) => {
+                let _ = call.try_send(CallEvent::Other(name, params));
+            }
+            (true, None, Some(front)) => {
+                // A modern client has no place for it.
+                let _ = front.notify_raw(name, &params).await;
+            }
+            (false, _, Some(front)) => {
+                return Response::new(&front.request_raw(name, &params).await?);
+            }
+            _ => {}
+        }
+        next.run(request).await
+    }
+
+    async fn log(self, message: LoggingMessageParams) {
+        match (self.call(), self.front) {
             (Some(call), _) => {
                 let _ = call.try_send(CallEvent::Log(message));
             }
@@ -227,14 +262,7 @@ impl Receiver {
 
     async fn ask(&self, request: InputRequest) -> Result<InputResponse> {
         if let Some(call) = self.calls.newest() {
-            let (answer, answered) = oneshot::channel();
-            let asked = CallEvent::Asked(Asked { request, answer });
-            call.try_send(asked).map_err(|_| {
-                Error::limit("too many open questions in one call; ask them one after another")
-            })?;
-            return answered
-                .await
-                .map_err(|_| Error::cancelled("the call that the question belongs to has ended"));
+            return ask_call(&call, request).await;
         }
         let front = self.front.as_ref().ok_or_else(|| {
             Error::invalid_request("cannot ask outside a call: the client has no session")
@@ -245,6 +273,15 @@ impl Receiver {
             InputRequest::ListRoots(_) => response(&front.list_roots().await?),
             other => Err(Error::method_not_found(other.method())),
         }
+    }
+}
+
+/// The params of a message; an empty object if it has none.
+pub(super) fn params_of(request: &Request) -> Result<Box<RawValue>> {
+    match request.raw_params() {
+        Some(params) => Ok(params.to_owned()),
+        None => to_raw_value(&JsonObject::new())
+            .map_err(|error| Error::internal(format!("could not write params: {error}"))),
     }
 }
 

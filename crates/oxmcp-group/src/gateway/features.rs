@@ -10,10 +10,11 @@ use oxmcp::{
         ContentBlock, GetPromptResult, JsonObject, Meta, OrderedMap, ReadResourceResult,
         method::{CallTool, GetPrompt, ReadResource},
     },
+    tasks::{TaskPolicy, TaskTool},
 };
 use serde_json::value::RawValue;
 
-use super::{calls::pass_on, path, state::Inner};
+use super::{calls::pass_on, path, state::Inner, tasks::policy};
 use crate::group::GroupEvent;
 
 /// Adds the features, and follows their changes until the gateway or the server is gone.
@@ -142,6 +143,7 @@ fn add<T>(entries: &[T], name: fn(&T) -> &String, add: impl Fn(&[T]) -> Result<(
 }
 
 fn make_tool(inner: &Arc<Inner>, listed: &protocol::Tool) -> Tool {
+    let policy = task_policy(inner, listed);
     let (inner, name) = (Arc::clone(inner), listed.name.clone());
     let call = move |cx: RequestContext, arguments: Box<RawValue>| {
         let (inner, name) = (Arc::clone(&inner), name.clone());
@@ -155,13 +157,28 @@ fn make_tool(inner: &Arc<Inner>, listed: &protocol::Tool) -> Tool {
     if let Some(schema) = &listed.output_schema {
         tool = tool.output_schema(schema.get());
     }
-    tool.entry(|entry| {
+    let tool = tool.entry(|entry| {
         entry.title.clone_from(&listed.title);
         entry.description.clone_from(&listed.description);
         entry.annotations.clone_from(&listed.annotations);
         entry.icons.clone_from(&listed.icons);
         entry.meta.clone_from(&listed.meta);
-    })
+    });
+    // Another process does not have the session in which the call is open.
+    match policy {
+        TaskPolicy::Never => tool,
+        policy => tool.task(policy).task_live(),
+    }
+}
+
+/// When a call of a tool is a task.
+fn task_policy(inner: &Inner, listed: &protocol::Tool) -> TaskPolicy {
+    let route = inner.group.tool_route(&listed.name);
+    let session = route.and_then(|(server, _)| inner.group.open_session_at(server));
+    match session.filter(|_| inner.has_tasks) {
+        Some(session) => policy(&session, listed),
+        None => TaskPolicy::Never,
+    }
 }
 
 async fn call_tool(
@@ -292,9 +309,7 @@ fn is_not_found(error: &Error) -> bool {
 
 /// Whether the upstream of a prompt or template completes arguments.
 fn completes(inner: &Inner, route: Option<(usize, String)>) -> bool {
-    let label =
-        route.and_then(|(server, _)| inner.group.servers().get(server).map(|it| it.label.clone()));
-    let session = label.and_then(|it| inner.group.session(&it));
+    let session = route.and_then(|(server, _)| inner.group.open_session_at(server));
     session.is_some_and(|it| {
         // The oldest revision has completion, but no capability to declare it.
         let is_oldest = Revision::ALL.iter().min() == Some(&it.revision());

@@ -16,7 +16,8 @@ use oxmcp::{
 use tokio::{sync::OnceCell, time::timeout};
 
 use super::{
-    events::{Offers, OpenCalls, client_for},
+    events::{OpenCalls, client_for},
+    offers::Offers,
     upstream::Upstream,
 };
 
@@ -83,18 +84,19 @@ impl Links {
     ) -> Result<Arc<Link>> {
         let mount = self.mounts.get(server);
         let mount = mount.ok_or_else(|| Error::internal("unknown server"))?;
-        let offers = Offers::of(cx.client_capabilities());
+        let offers = Offers::of(cx);
         let front = match cx.revision().is_modern() {
             true => None,
             false => cx.server_session().filter(|it| it.revision().is_some()),
         };
-        let opening = || self.open(mount, offers, cx, front.clone());
-        if front.is_none() && (keeps_state || mount.upstream.is_for_one_client()) {
+        let opening = || self.open(mount, &offers, cx, front.clone());
+        let is_shared = !keeps_state && !mount.upstream.is_for_one_client();
+        if front.is_none() && !(is_shared && offers.is_shareable()) {
             return opening().await;
         }
         let key = LinkKey {
             front: front.clone(),
-            offers,
+            offers: offers.clone(),
             server,
         };
         loop {
@@ -123,9 +125,14 @@ impl Links {
     }
 
     fn cell(self: &Arc<Self>, key: &LinkKey) -> Result<Cell> {
+        // Dropped after the lock.
+        let mut _idle = None;
         let mut open = self.lock();
         if let Some(cell) = open.get(key) {
             return Ok(Arc::clone(cell));
+        }
+        if open.len() >= self.max_links {
+            _idle = take_idle(&mut open);
         }
         if open.len() >= self.max_links {
             return Err(Error::limit(format!(
@@ -160,7 +167,7 @@ impl Links {
     async fn open(
         &self,
         mount: &Mount,
-        offers: Offers,
+        offers: &Offers,
         cx: &RequestContext,
         front: Option<ServerSession>,
     ) -> Result<Arc<Link>> {
@@ -181,6 +188,20 @@ impl Links {
             level: Mutex::default(),
         }))
     }
+}
+
+/// Takes a session out that belongs to no client's session, and that no call uses: what clients declare must not use up all of
+/// them.
+fn take_idle(open: &mut HashMap<LinkKey, Cell>) -> Option<Cell> {
+    let is_idle = |cell: &Cell| {
+        let link = cell.get();
+        Arc::strong_count(cell) == 1 && link.is_some_and(|it| Arc::strong_count(it) == 1)
+    };
+    let idle = open
+        .iter()
+        .find(|(key, cell)| key.front.is_none() && is_idle(cell));
+    let key = idle.map(|(key, _)| key.clone())?;
+    open.remove(&key)
 }
 
 impl Link {

@@ -4,28 +4,26 @@
 //! client repeats the request with the answer.
 
 use std::{
-    any::Any,
     collections::HashMap,
     fmt::Write,
-    future::Future,
-    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use oxmcp::{
-    Error, RequestContext, RequestId, Result, ServerSession, protocol::InputRequiredResult,
+    Error, Question, RequestContext, RequestId, Result, ServerSession, tasks::TaskContext,
 };
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
-    task::AbortHandle,
+    task::{AbortHandle, JoinSet},
     time::sleep,
 };
 
 use super::{
-    events::{Asked, CallEvent, OpenCall},
+    events::{Asked, CallEvent, OpenCall, named},
     links::Link,
     path::random,
+    tasks::{Making, Outcome},
 };
 
 /// The longest time that a call waits for the answer of its client.
@@ -34,19 +32,19 @@ const PARKED_FOR: Duration = Duration::from_secs(600);
 /// The beginning of the id of a call that waits.
 pub(super) const PARKED: &str = "call:";
 
-/// The result of a call, whose type is erased while it waits.
-pub(super) enum Outcome {
-    Complete(Box<dyn Any + Send>),
-    InputRequired(InputRequiredResult),
-}
-
 /// A call that is open at an upstream.
 pub(super) struct RunningCall {
-    pub(super) future: Pin<Box<dyn Future<Output = Result<Outcome>> + Send>>,
+    pub(super) future: Making,
     pub(super) events: mpsc::Receiver<CallEvent>,
     /// The questions that wait for an answer, with their keys.
     pub(super) asked: Vec<(String, Asked)>,
+    /// The questions of a task, which are asked while it runs.
+    pub(super) asking: JoinSet<()>,
     pub(super) questions: usize,
+    /// The number of status messages.
+    pub(super) statuses: u32,
+    /// The name of the server, which its questions have.
+    pub(super) server: Option<String>,
     pub(super) owner: Owner,
     pub(super) _held: CallResources,
 }
@@ -64,6 +62,8 @@ pub(super) struct Owner {
     pub(super) principal: Option<String>,
     /// The request of a client with a session: it stays open while the client is asked.
     pub(super) request: Option<(ServerSession, RequestId)>,
+    /// The task that the call is.
+    pub(super) task: Option<String>,
     pub(super) target: String,
 }
 
@@ -146,7 +146,7 @@ impl RunningCall {
         for (key, question) in asked {
             match answers.get(&key) {
                 // The upstream may have given up.
-                Some(answer) => drop(question.answer.send(answer.clone())),
+                Some(answer) => drop(question.answer.send(Ok(answer.clone()))),
                 None => self.asked.push((key, question)),
             }
         }
@@ -158,6 +158,7 @@ impl RunningCall {
             tokio::select! {
                 biased;
                 () = cx.cancelled() => return Err(Error::cancelled("the call was cancelled")),
+                Some(_) = self.asking.join_next() => {}
                 Some(event) = self.events.recv() => self.pass(cx, event).await,
                 outcome = &mut self.future => {
                     let outcome = outcome?;
@@ -192,11 +193,34 @@ impl RunningCall {
                 }
                 log.await;
             }
+            CallEvent::Status(message) => {
+                self.statuses += 1;
+                cx.progress(self.statuses).message(message).await;
+            }
+            CallEvent::Other(method, params) => {
+                if let Err(error) = cx.notify_raw(method, &params).await {
+                    tracing::debug!(%error, "could not pass on a notification of a server behind the gateway");
+                }
+            }
             CallEvent::Asked(asked) => {
                 let key = format!("question-{}", self.questions);
                 self.questions += 1;
-                self.asked.push((key, asked));
+                match cx.task_id() {
+                    Some(_) => self.ask(cx.clone(), key, asked),
+                    None => self.asked.push((key, asked)),
+                }
             }
         }
+    }
+
+    /// Asks a question of a task.
+    fn ask(&mut self, cx: RequestContext, key: String, asked: Asked) {
+        let request = named(self.server.as_deref(), asked.request);
+        let answer = asked.answer;
+        self.asking.spawn(async move {
+            let answered = cx.put(Question::raw(key, request)).await;
+            // The upstream may have given up.
+            let _ = answer.send(answered);
+        });
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use oxmcp::WeakServer;
+use oxmcp::{RequestContext, Result, WeakServer};
 use tokio::sync::Semaphore;
 
-use super::{links::Links, parked::ParkedCalls, path::GatewayId, watches::Watches};
+use super::{links::{Link, Links}, parked::ParkedCalls, path::GatewayId, watches::Watches};
 use crate::group::GroupSession;
 
 /// The limits of what clients and upstreams can make grow.
@@ -24,8 +24,22 @@ pub(super) struct Inner {
     pub(super) parked: ParkedCalls,
     pub(super) calls: Arc<Semaphore>,
     pub(super) limits: GatewayLimits,
+    /// Whether the gateway's server has tasks.
+    pub(super) has_tasks: bool,
     /// Whether the user learns which upstream asks.
     pub(super) names_questions: bool,
     pub(super) watches: Watches,
     pub(super) server: OnceLock<WeakServer>,
+}
+
+impl Inner {
+    /// The session with an upstream for a request of a client.
+    ///
+    /// # Errors
+    /// If the upstream cannot be reached, or there are too many sessions.
+    pub(super) async fn link(&self, cx: &RequestContext, server: usize) -> Result<Arc<Link>> {
+        let own = self.group.session_at(server).await?;
+        let keeps_state = !own.revision().is_modern();
+        self.links.get(cx, server, keeps_state).await
+    }
 }

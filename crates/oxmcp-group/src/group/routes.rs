@@ -37,6 +37,16 @@ impl GroupSession {
         self.shared().label(server)
     }
 
+    /// The number of servers.
+    pub(crate) fn server_count(&self) -> usize {
+        self.shared().members.len()
+    }
+
+    /// The group's own session with a server, if it is connected.
+    pub(crate) fn open_session_at(&self, server: usize) -> Option<ClientSession> {
+        self.shared().open_session(server)
+    }
+
     /// The group's own session with a server. Waits while a server that was connected is being connected again.
     ///
     /// # Errors

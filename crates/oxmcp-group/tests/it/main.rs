@@ -8,6 +8,8 @@
 // Most formats have servers at a URL.
 #[cfg(feature = "http-client")]
 mod config;
+#[cfg(feature = "gateway")]
+mod extensions;
 mod failures;
 #[cfg(feature = "gateway")]
 mod gateway;
@@ -15,3 +17,5 @@ mod lists;
 mod questions;
 mod resources;
 mod support;
+#[cfg(feature = "gateway")]
+mod tasks;

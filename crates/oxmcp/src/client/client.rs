@@ -262,6 +262,12 @@ impl Client {
         self
     }
 
+    /// Returns whether the client has the extension of this identifier.
+    #[must_use]
+    pub fn has_extension(&self, id: &str) -> bool {
+        self.features().extensions.has(id)
+    }
+
     /// Sets the bounds of the cache for the responses of servers.
     #[must_use]
     pub fn cache(self, options: CacheOptions) -> Self {

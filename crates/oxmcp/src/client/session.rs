@@ -15,6 +15,7 @@ use oxmcp_protocol::{
     Notification, ProgressParams, RequestId, Revision, ServerCapabilities, SubscriptionFilter,
     internal::Project, method,
 };
+use serde_json::value::RawValue;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard, OnceCell};
 
 use crate::{
@@ -32,10 +33,13 @@ use crate::{
     },
     debug::opaque_debug,
     error::{Error, Result},
-    extension::registry::{notification_params, send_notification},
+    extension::registry::{
+        notification_params, notification_params_of, request_params_of, send_notification,
+    },
     session::{
         connection::{Connection, ContextParts, Outcome, Peer, RequestContext},
         inbound::inline_execution::InlineExecution,
+        outbound::options::CallOptions,
         task::BoxFuture,
         tolerance::{Tolerance, ToleratedDeviation},
     },
@@ -210,11 +214,65 @@ impl ClientSession {
     pub async fn notify<N: Notification>(&self, params: N::Params) -> Result<()> {
         let params = notification_params::<N>(params)?;
         self.may_send(&[], N::NAME)?;
+        let meta = self.notification_meta();
+        send_notification(self.connection(), N::NAME, params, meta).await
+    }
+
+    /// The `_meta` of a notification: the envelope, if the revision has one.
+    fn notification_meta(&self) -> JsonObject {
         let envelope = self.connection().role().envelope();
         let envelope = envelope.map(|members| format!("{{{members}}}"));
         let meta: Option<JsonObject> = envelope.and_then(|it| serde_json::from_str(&it).ok());
-        let meta = meta.unwrap_or_default();
-        send_notification(self.connection(), N::NAME, params, meta).await
+        meta.unwrap_or_default()
+    }
+
+    /// Makes a request of an extension by its name, with params and result as JSON: for proxies, which do not know the types of
+    /// the extensions that they pass on. It is neither checked against the server's extensions, nor cached.
+    ///
+    /// ```
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let params = serde_json::value::to_raw_value(&serde_json::json!({"city": "Lhasa"})).expect("it is JSON");
+    /// let result = session.request_raw("com.example/clock/now", &params).await?;
+    /// assert!(result.get().contains("hour"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of a [`Call`](crate::Call). Also if the method belongs to the protocol itself, or the params are not an object.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
+    pub async fn request_raw(
+        &self,
+        method: impl Into<String>,
+        params: &RawValue,
+    ) -> Result<Box<RawValue>> {
+        let method = method.into();
+        let (params, meta) = request_params_of(&method, params)?;
+        let mut options = CallOptions::within(self.state().client.features().timeout);
+        options.meta = meta;
+        self.connection().check_meta(&options)?;
+        self.add_log_level(&mut options.meta);
+        let call = self
+            .connection()
+            .call_named(method, params.as_bytes(), &mut options);
+        Ok(Text::checked(&call.await?.json).to_raw())
+    }
+
+    /// Sends a notification of an extension by its name, with params as JSON, as [`request_raw`](Self::request_raw) makes a
+    /// request.
+    ///
+    /// # Errors
+    /// If the notification belongs to the protocol itself, if the params are not an object, or if the session has ended.
+    ///
+    /// # Cancel safety
+    /// As for [`notify`](Self::notify).
+    pub async fn notify_raw(&self, method: impl Into<String>, params: &RawValue) -> Result<()> {
+        let method = method.into();
+        let params = notification_params_of(&method, params)?;
+        let meta = self.notification_meta();
+        send_notification(self.connection(), method, params, meta).await
     }
 
     /// Checks that the session has a method: by its revision, or by an extension that the server knows.

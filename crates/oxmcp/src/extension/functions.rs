@@ -157,7 +157,7 @@ impl ServedMethod {
 }
 
 /// The params without `_meta`, which belongs to the protocol and is in the context.
-fn own_params(name: &str, params: Text<'_>) -> Result<String> {
+pub(crate) fn own_params(name: &str, params: Text<'_>) -> Result<String> {
     must_be_object(name, params)?;
     if let Some(doubled) = params.duplicate_key() {
         return Err(unfit(name, &format_args!("duplicate key {doubled:?}")));

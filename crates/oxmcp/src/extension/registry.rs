@@ -2,18 +2,18 @@
 
 #[cfg(feature = "server")]
 use std::time::Duration;
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 #[cfg(feature = "server")]
 use futures_util::future::join_all;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    ClientCapabilities, ErrorCode, JsonObject, MissingClientCapabilityData, Notification,
+    ClientCapabilities, ErrorCode, JsonObject, Meta, MissingClientCapabilityData, Notification,
     OrderedMap, RawJson, Revision, SubscriptionFilter,
     method::{self, Row},
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 #[cfg(feature = "http-server")]
 use crate::extension::handlers::Republished;
@@ -21,6 +21,7 @@ use crate::{
     error::{Error, Result},
     extension::{
         definition::Extension,
+        functions::own_params,
         handlers::{FilterKey, ServedMethod, VersionedName},
     },
     session::{
@@ -429,15 +430,15 @@ fn replaces_core(extension: &Extension, side: Side) -> Option<String> {
 pub(crate) fn notification_params<N: Notification>(
     params: impl Serialize,
 ) -> Result<OrderedMap<RawJson>> {
-    let tables = [
-        method::NOTIFICATIONS_TO_CLIENT,
-        method::NOTIFICATIONS_TO_SERVER,
-    ];
-    let name = N::NAME;
-    if tables
-        .iter()
-        .any(|table| method::find(table, name).is_some())
-    {
+    notification_params_of(N::NAME, params)
+}
+
+/// [`notification_params`], for a name that has no type.
+pub(crate) fn notification_params_of(
+    name: &str,
+    params: impl Serialize,
+) -> Result<OrderedMap<RawJson>> {
+    if is_core_message(name) {
         return Err(Error::misuse(format!(
             "cannot send {name} here: it is not a notification of an extension"
         )));
@@ -451,12 +452,45 @@ pub(crate) fn notification_params<N: Notification>(
     members.ok_or_else(|| Error::misuse(format!("the params of {name} must be an object")))
 }
 
+/// The params of a request that has no type, without its `_meta`, and the `_meta`.
+///
+/// # Errors
+/// If it is a core request, or its params are not an object.
+pub(crate) fn request_params_of(name: &str, params: &RawValue) -> Result<(String, Meta)> {
+    if is_core_message(name) {
+        return Err(Error::misuse(format!(
+            "cannot send {name} here: it is not a request of an extension"
+        )));
+    }
+    let text = Text::from(params);
+    let own = own_params(name, text)?;
+    let meta = text.members().find(|(key, _)| key.is_str("_meta"));
+    let meta = meta.map(|(_, meta)| serde_json::from_str(meta.get()));
+    let meta = meta.transpose().map_err(|error| {
+        Error::misuse(format!("the `_meta` of {name} must be an object")).with_source(error)
+    })?;
+    Ok((own, meta.unwrap_or_default()))
+}
+
+/// Whether the protocol defines a message of this name, in any revision and direction.
+fn is_core_message(name: &str) -> bool {
+    let tables = [
+        method::REQUESTS_TO_SERVER,
+        method::REQUESTS_TO_CLIENT,
+        method::NOTIFICATIONS_TO_CLIENT,
+        method::NOTIFICATIONS_TO_SERVER,
+    ];
+    tables
+        .iter()
+        .any(|table| method::find(table, name).is_some())
+}
+
 /// Sends a notification of an extension.
 ///
 /// Cancel safe: if the future is dropped while it waits for space in the queue, nothing has been sent.
 pub(crate) async fn send_notification(
     connection: &Arc<Connection>,
-    name: &'static str,
+    name: impl Into<Cow<'static, str>>,
     mut params: OrderedMap<RawJson>,
     meta: JsonObject,
 ) -> Result<()> {

@@ -384,6 +384,12 @@ impl Server {
         server
     }
 
+    /// Returns whether the server has the extension of this identifier.
+    #[must_use]
+    pub fn has_extension(&self, id: &str) -> bool {
+        self.0.features.peek(|features| features.extensions.has(id))
+    }
+
     /// Returns the [state](Extension::state) of an extension. `None` if the server has no such extension, or its state has
     /// another type.
     #[must_use]

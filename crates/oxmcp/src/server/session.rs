@@ -7,16 +7,20 @@ use std::{
     sync::Arc,
 };
 
+use oxmcp_json::Text;
 use oxmcp_protocol::{
     ClientCapabilities, EmptyParams, Implementation, JsonObject, Method, Notification,
     ProgressParams, Revision,
     method::{Ping, Row},
 };
+use serde_json::value::RawValue;
 
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
-    extension::registry::{notification_params, send_notification},
+    extension::registry::{
+        notification_params, notification_params_of, request_params_of, send_notification,
+    },
     server::{
         dispatch::{ServerRole, SessionHook},
         server::Server,
@@ -184,6 +188,49 @@ impl ServerSession {
         let extensions = &features.extensions;
         extensions.may_notify_client(name, client.revision, declared)?;
         send_notification(self.connection(), name, params, JsonObject::new()).await
+    }
+
+    /// Sends a notification of an extension by its name, with params as JSON, to the client of a legacy session: for proxies,
+    /// which do not know the types of the extensions that they pass on.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] if the client is modern. Also if the notification belongs to the protocol itself, or if the
+    /// params are not an object.
+    ///
+    /// # Cancel safety
+    /// As for [`notify`](Self::notify).
+    pub async fn notify_raw(&self, method: impl Into<String>, params: &RawValue) -> Result<()> {
+        let method = method.into();
+        let params = notification_params_of(&method, params)?;
+        let modern = "use `RequestContext::notify_raw` for modern clients";
+        self.require_client(&method, modern)?;
+        send_notification(self.connection(), method, params, JsonObject::new()).await
+    }
+
+    /// Makes a request of an extension by its name, with params and result as JSON, to the client of a legacy session, as
+    /// [`notify_raw`](Self::notify_raw) sends a notification.
+    ///
+    /// # Errors
+    /// [`Error::is_unsupported`] if the client is modern. Also if the method belongs to the protocol itself, if the params are
+    /// not an object, and the error of the client.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
+    pub async fn request_raw(
+        &self,
+        method: impl Into<String>,
+        params: &RawValue,
+    ) -> Result<Box<RawValue>> {
+        let method = method.into();
+        let (params, meta) = request_params_of(&method, params)?;
+        self.takes_requests(&method)?;
+        let mut options = self.role.server().features().ask.call_options();
+        options.meta = meta;
+        self.connection().check_meta(&options)?;
+        let call = self
+            .connection()
+            .call_named(method, params.as_bytes(), &mut options);
+        Ok(Text::checked(&call.await?.json).to_raw())
     }
 
     /// The client that has opened the session; only such a client accepts requests.
@@ -371,6 +418,20 @@ impl RequestContext {
         let extensions = &features.extensions;
         extensions.may_notify_client(N::NAME, self.revision(), declared)?;
         self.send_notification(N::NAME, &params).await
+    }
+
+    /// Sends a notification of an extension by its name, with params as JSON, as part of this request: for proxies, which do not
+    /// know the types of the extensions that they pass on. For servers only.
+    ///
+    /// # Errors
+    /// If the notification belongs to the protocol itself, or if the params are not an object.
+    ///
+    /// # Cancel safety
+    /// As for [`notify`](Self::notify).
+    pub async fn notify_raw(&self, method: impl Into<String>, params: &RawValue) -> Result<()> {
+        let method = method.into();
+        let params = notification_params_of(&method, params)?;
+        self.send_notification(method, &params).await
     }
 }
 

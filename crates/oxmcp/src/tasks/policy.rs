@@ -17,6 +17,9 @@ pub enum TaskPolicy {
     /// After the handler has run for this time, not counting the time in which its client answers questions. A call that ends
     /// sooner is answered as usual.
     After(Duration),
+    /// When the handler asks for it, with [`TaskContext::become_task`](super::TaskContext::become_task): for handlers that
+    /// learn only from others whether their work takes long. A call that ends without it is answered as usual.
+    OnDemand,
     /// As soon as the handler waits for anything except its client: questions that it asks before that are answered before
     /// there is a task.
     Always,

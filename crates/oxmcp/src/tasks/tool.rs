@@ -66,7 +66,7 @@ impl TaskTool for Tool {
             TaskPolicy::Required => self
                 .listed_to(|cx| cx.revision().is_modern() || has_tasks(cx.revision()))
                 .entry(|entry| set_support(entry, TaskSupport::Required)),
-            TaskPolicy::After(_) | TaskPolicy::Always => {
+            TaskPolicy::After(_) | TaskPolicy::OnDemand | TaskPolicy::Always => {
                 self.entry(|entry| set_support(entry, TaskSupport::Optional))
             }
         };
@@ -90,6 +90,28 @@ pub trait TaskContext {
     /// [leave](Self::leave_task) the task.
     fn task_id(&self) -> Option<String>;
 
+    /// Makes the call a task now, if its tool has the policy [`TaskPolicy::OnDemand`] and its client has tasks. Does nothing
+    /// otherwise. The handler continues: [`task_id`](Self::task_id) tells whether the call has become a task once the handler
+    /// has waited for something.
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool, tasks::{TaskContext, TaskPolicy, TaskTool}};
+    ///
+    /// # async fn pages() -> usize { 700 }
+    /// # async fn print(_pages: usize) {}
+    /// let print = Tool::new("print", "Print the report", |cx: RequestContext| async move {
+    ///     let pages = pages().await;
+    ///     if pages > 100 {
+    ///         cx.become_task();
+    ///     }
+    ///     print(pages).await;
+    ///     "printed"
+    /// });
+    /// let print = print.task(TaskPolicy::OnDemand);
+    /// # let _ = print;
+    /// ```
+    fn become_task(&self);
+
     /// Leaves the work to another party, which [completes](super::TaskControl::complete) the task with this ID. `None` while
     /// the call is not a task.
     ///
@@ -109,6 +131,10 @@ impl TaskContext for RequestContext {
     fn task_id(&self) -> Option<String> {
         let work = self.detached_work::<RunningTask>()?;
         Some(work.id().to_owned())
+    }
+
+    fn become_task(&self) {
+        self.parts().detached.request();
     }
 
     async fn leave_task(&self) -> Result<Option<String>> {
@@ -175,6 +201,14 @@ async fn run(call: ToolCall, policy: TaskPolicy) -> Result<ToolResponse> {
                 biased;
                 done = call.run() => return done,
                 () = sleep(limit) => {}
+            }
+        }
+        TaskPolicy::OnDemand => {
+            let requested = call.detach_requested();
+            tokio::select! {
+                biased;
+                done = call.run() => return done,
+                () = requested => {}
             }
         }
     }

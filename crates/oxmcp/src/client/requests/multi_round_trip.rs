@@ -8,7 +8,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 use futures_util::FutureExt;
 use oxmcp_json::Text;
 use oxmcp_protocol::{
-    InputRequiredResult, InputResponse, InputResponses, OrderedMap, RequestId,
+    InputRequest, InputRequiredResult, InputResponse, InputResponses, OrderedMap, RequestId,
     internal::{
         RawInputRequest, RawInputRequired, RequestParams, ResultType, with_input_responses,
     },
@@ -35,11 +35,11 @@ use crate::{
         },
         session::ClientSession,
     },
-    error::{Error, Result},
+    error::{Error, Result, plain_decode_error},
     session::{
         connection::RequestContext,
         inbound::run::run_question,
-        outbound::calls::CallResult,
+        outbound::{calls::CallResult, options::OnQuestion},
         task::{after, try_join_boxed},
     },
 };
@@ -84,7 +84,8 @@ impl CallRequest {
             self.check_state(state)?;
             let answers = match asked.inputs() {
                 Some(inputs) => {
-                    let answers = answer_all(&rounds.session, method, inputs);
+                    let on_question = self.options.on_question.clone();
+                    let answers = answer_all(&rounds.session, method, inputs, on_question);
                     Some(rounds.bounded(answers).await?)
                 }
                 None => {
@@ -167,12 +168,13 @@ impl Rounds {
     }
 }
 
-/// Answers the input requests of one round concurrently, with the client's handlers. The first failure ends it. `method` is
-/// the method of the call for which the server asks.
+/// Answers the input requests of one round concurrently, with `on_question` or the client's handlers. The first failure ends it.
+/// `method` is the method of the call for which the server asks.
 pub(crate) async fn answer_all(
     session: &ClientSession,
     method: &str,
     inputs: OrderedMap<RawInputRequest>,
+    on_question: Option<OnQuestion>,
 ) -> Result<InputResponses> {
     let limit = session.connection().limits.max_in_flight;
     if inputs.len() > limit {
@@ -184,7 +186,13 @@ pub(crate) async fn answer_all(
     for (key, input) in &inputs {
         check_input(session, method, key, input)?;
     }
-    let answer = |(key, input)| answer(session, key, input);
+    let on_question = on_question.as_ref();
+    let answer = |(key, input)| async move {
+        match on_question {
+            Some(on_question) => answer_by(on_question, key, input).await,
+            None => answer(session, key, input).await,
+        }
+    };
     let answers = try_join_boxed(inputs.iter().map(answer)).await?;
     let keys = inputs.iter().map(|(key, _)| key);
     Ok(keys
@@ -221,6 +229,31 @@ fn shorten(key: &str) -> String {
 
 fn text(params: Option<&RawValue>) -> Text<'_> {
     params.map_or(Text::EMPTY, Text::from)
+}
+
+/// Answers one input request with the function of a call.
+async fn answer_by(
+    on_question: &OnQuestion,
+    key: &str,
+    input: &RawInputRequest,
+) -> Result<Box<RawValue>> {
+    #[derive(serde::Serialize)]
+    struct Whole<'a> {
+        method: &'a str,
+        params: &'a RawValue,
+    }
+    let params = text(input.params.as_deref()).to_raw();
+    let whole = Whole {
+        method: &input.method,
+        params: &params,
+    };
+    let read = serde_json::to_string(&whole).and_then(|whole| serde_json::from_str(&whole));
+    let request: InputRequest = read.map_err(|wrong| {
+        let (wrong, key) = (plain_decode_error(&wrong), shorten(key));
+        Error::decode(format!("invalid input request {key:?}: {wrong}"))
+    })?;
+    let answer = on_question(request).await?;
+    Ok(Text::from(answer.get()).to_raw())
 }
 
 /// Answers one input request, as if it were a request of the server with the key as its id.
@@ -318,6 +351,35 @@ impl<M: MultiRoundTrip> Call<M> {
             }
         };
         read::<M>(&session, result).map(CallOutcome::Complete)
+    }
+
+    /// Answers the input requests of this call with a function, in place of the client's handlers: those in results of a modern
+    /// server, and those of a [task](crate::tasks) that the call becomes. Requests of a legacy server belong to no call, and go
+    /// to the handlers.
+    ///
+    /// As for [`manual`](Self::manual), a server asks only for input that the client has declared.
+    ///
+    /// ```
+    /// use oxmcp::{Error, protocol::{ElicitAction, ElicitResult, InputRequest, InputResponse}};
+    ///
+    /// # async fn run(session: oxmcp::ClientSession) -> oxmcp::Result<()> {
+    /// let call = session.call_tool("delete", ()).answer_with(|question: InputRequest| async move {
+    ///     match question {
+    ///         InputRequest::Elicit(_) => Ok(InputResponse::new(&ElicitResult::new(ElicitAction::Decline)).expect("it is JSON")),
+    ///         other => Err(Error::method_not_found(other.method())),
+    ///     }
+    /// });
+    /// let result = call.await?;
+    /// # let _ = result;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answer_with<F>(mut self, answer: impl Fn(InputRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<InputResponse>> + Send + 'static,
+    {
+        self.options.on_question = Some(Arc::new(move |request| Box::pin(answer(request))));
+        self
     }
 
     /// Adds answers to the input requests of the previous round, by their keys.

@@ -530,6 +530,8 @@ fn can_ask(cx: &RequestContext) -> Result<Arc<Journal>> {
     let journal = Arc::clone(parts.journal());
     let modern = cx.revision().is_modern();
     journal.with_mode(|mode| match mode {
+        // Its request can no longer carry the questions.
+        QuestionMode::Reply(_) if parts.detached.get().is_some() => Ok(()),
         QuestionMode::Reply(_) => Err(Error::misuse(
             "cannot ask here: a handler that returns a `Reply` asks by returning `Reply::InputRequired`",
         )),

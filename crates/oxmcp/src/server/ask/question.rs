@@ -4,7 +4,7 @@ use std::{fmt, slice};
 
 use oxmcp_protocol::{
     CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
-    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, ListRootsResult, Payload, Revision,
+    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, InputResponse, ListRootsResult, Payload, Revision,
     Root,
 };
 use oxmcp_schema::JsonSchema;
@@ -170,6 +170,14 @@ impl Question {
         params: CreateMessageParams,
     ) -> Question<CreateMessageResult> {
         Question::new(key, Ok(params.into()), Answered::read)
+    }
+
+    /// Asks with a request of the protocol as it is. The answer is the result of the client, whatever the user decided: for
+    /// proxies, which pass it on.
+    pub fn raw(key: impl Into<String>, request: InputRequest) -> Question<InputResponse> {
+        Question::new(key, Ok(request), |answered: &Answered| {
+            Ok(InputResponse::from(answered.value.clone()))
+        })
     }
 
     /// Asks for the client's roots.

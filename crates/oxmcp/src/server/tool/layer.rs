@@ -316,6 +316,18 @@ impl DetachableCall {
         ended.map(ToolResponse)
     }
 
+    /// Waits until the handler asks to be detached. The future borrows nothing.
+    pub(crate) fn detach_requested(&self) -> impl Future<Output = ()> + Send + use<> {
+        let context = self.context.0.as_ref();
+        let requested = context.and_then(|it| it.parts().detached.requested());
+        async move {
+            match requested {
+                Some(requested) => requested.notified().await,
+                None => pending().await,
+            }
+        }
+    }
+
     /// Returns whether the handler waits for an answer in the next round. The call can no longer be detached then.
     #[must_use]
     pub fn has_asked(&self) -> bool {

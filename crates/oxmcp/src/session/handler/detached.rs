@@ -10,6 +10,7 @@ use std::{
 
 use oxmcp_protocol::InputRequest;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 
 use crate::{error::Result, sync::Mutex};
 
@@ -70,8 +71,16 @@ pub struct DetachedProgress {
 #[derive(Default)]
 pub(crate) struct Detached {
     work: OnceLock<Arc<dyn DetachedWork>>,
-    /// The newest progress, which is kept only for a handler that may be detached.
-    progress: Option<Box<Mutex<Option<DetachedProgress>>>>,
+    /// The state that is kept only for a handler that may be detached.
+    possible: Option<Box<Possible>>,
+}
+
+#[derive(Default)]
+struct Possible {
+    /// The newest progress.
+    progress: Mutex<Option<DetachedProgress>>,
+    /// Notified when the handler asks to be detached.
+    requested: Arc<Notify>,
 }
 
 impl Detached {
@@ -79,7 +88,7 @@ impl Detached {
     #[cfg(feature = "server")]
     pub(crate) fn possible() -> Self {
         Self {
-            progress: Some(Box::default()),
+            possible: Some(Box::default()),
             ..Self::default()
         }
     }
@@ -90,19 +99,34 @@ impl Detached {
 
     /// Whether the handler's progress is wanted, even if its caller has not asked for it.
     pub(crate) fn wants_progress(&self) -> bool {
-        self.progress.is_some() || self.work.get().is_some()
+        self.possible.is_some() || self.work.get().is_some()
     }
 
     /// Keeps the newest progress of a handler that may be detached.
     pub(crate) fn note_progress(&self, report: impl FnOnce() -> DetachedProgress) {
-        if let Some(progress) = &self.progress {
-            *progress.lock() = Some(report());
+        if let Some(possible) = &self.possible {
+            *possible.progress.lock() = Some(report());
         }
     }
 
     #[cfg(feature = "server")]
     pub(crate) fn progress(&self) -> Option<DetachedProgress> {
-        self.progress.as_ref()?.lock().clone()
+        self.possible.as_ref()?.progress.lock().clone()
+    }
+
+    /// Asks whoever runs the handler to detach it.
+    #[cfg(feature = "server")]
+    pub(crate) fn request(&self) {
+        if let Some(possible) = &self.possible {
+            possible.requested.notify_one();
+        }
+    }
+
+    /// Notified when the handler asks to be detached. `None` for a handler that cannot be.
+    #[cfg(feature = "server")]
+    pub(crate) fn requested(&self) -> Option<Arc<Notify>> {
+        let possible = self.possible.as_ref()?;
+        Some(Arc::clone(&possible.requested))
     }
 
     #[cfg(feature = "server")]

@@ -57,18 +57,19 @@ impl RequestContext {
     /// Cancel safe: if the future is dropped while it waits for space, nothing has been sent.
     pub(crate) async fn send_notification(
         &self,
-        method: &'static str,
+        method: impl Into<Cow<'static, str>>,
         params: &impl Serialize,
     ) -> Result<()> {
+        let method = method.into();
         // User code must not run under the outbox's lock: it may log.
         let params = to_raw_value(params).map_err(not_json)?;
         let role = self.parts().connection.role();
         if !role.has_outgoing() {
-            return self.parts().append_notification(method, &params).await;
+            return self.parts().append_notification(&method, &params).await;
         }
         let message = Outgoing {
             outlet: Arc::clone(self.parts()) as _,
-            method: Cow::Borrowed(method),
+            method,
             params,
             options: None,
         };

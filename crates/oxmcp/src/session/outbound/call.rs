@@ -76,6 +76,29 @@ impl Connection {
         if !self.role().has_outgoing() {
             return self.send_request(method, params, options).await;
         }
+        self.call_through(method.into(), params, options).await
+    }
+
+    /// Like [`call_written`](Self::call_written), for a method that has no type.
+    pub(crate) async fn call_named(
+        self: &Arc<Self>,
+        method: String,
+        params: &[u8],
+        options: &mut CallOptions,
+    ) -> Result<CallResult> {
+        if !self.role().has_outgoing() {
+            return self.send_request(&method, params, options).await;
+        }
+        self.call_through(method.into(), params, options).await
+    }
+
+    /// Calls the peer through the outgoing middleware.
+    async fn call_through(
+        self: &Arc<Self>,
+        method: Cow<'static, str>,
+        params: &[u8],
+        options: &mut CallOptions,
+    ) -> Result<CallResult> {
         let params: Box<RawValue> = serde_json::from_slice(params).map_err(not_json)?;
         let mut lent = options.lend();
         let stop = lent.cancel.take().unwrap_or_default().child_token();
@@ -92,12 +115,13 @@ impl Connection {
     /// Notifies the peer, through the outgoing middleware, if any.
     pub(crate) async fn notify<P: Serialize>(
         self: &Arc<Self>,
-        method: &'static str,
+        method: impl Into<Cow<'static, str>>,
         params: P,
     ) -> Result<()> {
         let params = to_raw_value(&params).map_err(not_json)?;
+        let method = method.into();
         if !self.role().has_outgoing() {
-            return self.send_message(notification(method, &params)?).await;
+            return self.send_message(notification(&method, &params)?).await;
         }
         let message = self.outgoing(method, params, None);
         self.role().pass_outgoing(message).await.map(drop)
@@ -106,13 +130,13 @@ impl Connection {
     /// A message for the outgoing middleware.
     fn outgoing(
         self: &Arc<Self>,
-        method: &'static str,
+        method: Cow<'static, str>,
         params: Box<RawValue>,
         options: Option<CallOptions>,
     ) -> Outgoing {
         Outgoing {
             outlet: Arc::clone(self) as _,
-            method: Cow::Borrowed(method),
+            method,
             params,
             options: options.map(Box::new),
         }

@@ -5,13 +5,14 @@ use std::{
     time::Duration,
 };
 
-use oxmcp_protocol::{Meta, ProgressParams};
+use oxmcp_protocol::{InputRequest, InputResponse, Meta, ProgressParams};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     debug::opaque_debug,
     error::{Error, Result},
+    session::task::BoxFuture,
 };
 
 /// The default time that a call waits for a response, or for a sign of life.
@@ -21,6 +22,9 @@ const MAX_TOTAL: Duration = Duration::from_secs(600);
 
 /// A callback for progress.
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
+
+/// A function that answers the questions of a server during one call.
+pub(crate) type OnQuestion = Arc<dyn Fn(InputRequest) -> BoxFuture<Result<InputResponse>> + Send + Sync>;
 
 /// A callback that receives the ID of a call before the call is sent.
 pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;
@@ -33,6 +37,8 @@ pub(crate) struct CallOptions {
     pub(crate) max_total: Duration,
     pub(crate) on_begin: Option<OnBegin>,
     pub(crate) on_progress: Option<OnProgress>,
+    /// Answers the questions in results, in place of the client's handlers.
+    pub(crate) on_question: Option<OnQuestion>,
     pub(crate) cancel: Option<CancellationToken>,
     pub(crate) meta: Meta,
     /// Whether the call continues an earlier one: then it can be made even while the session is closing.
@@ -55,6 +61,7 @@ impl CallOptions {
             max_total: MAX_TOTAL.max(timeout),
             on_begin: None,
             on_progress: None,
+            on_question: None,
             cancel: None,
             meta: Meta::default(),
             is_continuation: false,
@@ -104,6 +111,8 @@ impl CallOptions {
             max_total: self.max_total,
             on_begin: self.on_begin.take(),
             on_progress: shared.map(shared_progress),
+            // Questions are answered between the requests.
+            on_question: None,
             cancel: self.cancel.clone(),
             meta: self.meta.clone(),
             is_continuation: self.is_continuation,

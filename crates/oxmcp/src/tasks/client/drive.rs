@@ -20,7 +20,10 @@ use super::{
 use crate::{
     client::requests::multi_round_trip::{answer_all, read_leniently},
     error::{Error, Result, plain_decode_error},
-    session::{outbound::calls::CallResult, task::BoxFuture},
+    session::{
+        outbound::{calls::CallResult, options::OnQuestion},
+        task::BoxFuture,
+    },
 };
 
 /// A callback for each state of a task that differs from the previous one.
@@ -32,6 +35,8 @@ pub(crate) struct Drive {
     /// The deadlines of the call that became the task, if a call waits for it.
     clock: Option<Arc<Clock>>,
     on_change: Option<OnChange>,
+    /// Answers the questions, in place of the client's handlers.
+    on_question: Option<OnQuestion>,
     /// The time at which this side learned of the task. Time stamps of the server are not used, because its clock may differ.
     pub(crate) known_since: Instant,
     pub(crate) state: Option<TaskState>,
@@ -51,6 +56,7 @@ impl Drive {
             exchange,
             clock: None,
             on_change: None,
+            on_question: None,
             known_since: Instant::now(),
             state,
             pace: Pace::new(),
@@ -63,6 +69,11 @@ impl Drive {
 
     pub(crate) fn with_clock(mut self, clock: Arc<Clock>) -> Self {
         self.clock = Some(clock);
+        self
+    }
+
+    pub(crate) fn answer_with(mut self, on_question: Option<OnQuestion>) -> Self {
+        self.on_question = on_question;
         self
     }
 
@@ -228,7 +239,8 @@ impl Drive {
         if let Some(clock) = &self.clock {
             clock.pause();
         }
-        let answers = answer_all(session, CallTool::NAME, inputs).await?;
+        let on_question = self.on_question.clone();
+        let answers = answer_all(session, CallTool::NAME, inputs, on_question).await?;
         if let Some(clock) = &self.clock {
             clock.restart();
         }

@@ -109,6 +109,7 @@ fn call(connection: &Arc<Connection>, call: DrivenCall) -> BoxFuture<Result<Call
         };
         let clock = Arc::new(Clock::of(&request.options));
         let cancel = request.options.cancel.clone();
+        let on_question = request.options.on_question.clone();
         let (mut exchange, state) = match start(&mut request, false, is_manual).await? {
             Started::Answered(answer) => return Ok(answer),
             Started::Task(exchange, state) => (exchange, *state),
@@ -117,7 +118,9 @@ fn call(connection: &Arc<Connection>, call: DrivenCall) -> BoxFuture<Result<Call
         let exchange = Arc::new(exchange);
         let mut guard = CancelGuard::new(&exchange);
         clock.restart();
-        let mut drive = Drive::new(exchange, Some(state)).with_clock(Arc::clone(&clock));
+        let mut drive = Drive::new(exchange, Some(state))
+            .with_clock(Arc::clone(&clock))
+            .answer_with(on_question);
         let done = select! {
             biased;
             () = cancelled(cancel.as_ref()) => Err(cancellation(CallTool::NAME)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_util::stream;
-use oxmcp_protocol::{CallToolResult, method::CallTool};
+use oxmcp_protocol::{CallToolResult, Method, method::CallTool};
 use serde::de::DeserializeOwned;
 use tokio::{select, sync::watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -18,11 +18,11 @@ use super::{
 };
 use crate::{
     client::{
-        Call, ClientSession,
+        Call, CallOutcome, ClientSession,
         requests::{
             call_answer::CallAnswer,
-            call_request::tool_name,
-            results::{read, structured},
+            call_request::{CallRequest, tool_name},
+            results::{decode, read, structured},
         },
     },
     debug::opaque_debug,
@@ -67,25 +67,56 @@ pub trait AsTask {
         reason = "making a call consumes it, like `IntoFuture`"
     )]
     fn as_task(self) -> impl Future<Output = Result<TaskHandle>> + Send;
+
+    /// Makes the call like [`as_task`](Self::as_task), and leaves the input requests that come before there is a task to the
+    /// caller, as [`Call::manual`] does. Those of the task are answered by [`Call::answer_with`], or by the client's handlers.
+    ///
+    /// # Errors
+    /// As for [`as_task`](Self::as_task).
+    ///
+    /// # Cancel safety
+    /// As for [`as_task`](Self::as_task).
+    #[expect(
+        clippy::wrong_self_convention,
+        reason = "making a call consumes it, like `IntoFuture`"
+    )]
+    fn as_manual_task(self) -> impl Future<Output = Result<CallOutcome<TaskHandle>>> + Send;
 }
 
 impl AsTask for Call<CallTool> {
     async fn as_task(self) -> Result<TaskHandle> {
         expect_tasks(&self.session)?;
-        let mut request = self.prepare()?;
-        let session = request.session.clone();
-        let tool = tool_name(&request.params).unwrap_or_default();
-        match start(&mut request, true, false).await? {
-            Started::Task(exchange, state) => Ok(TaskHandle::driven(exchange, tool, Some(*state))),
-            Started::Answered(CallAnswer::Complete(result) | CallAnswer::Extended(result)) => {
-                let result = read::<CallTool>(&session, result)?;
-                Ok(TaskHandle::answered(session, tool, result))
-            }
-            Started::Answered(CallAnswer::InputRequired(_)) => {
-                Err(Error::internal("unexpected request for input"))
-            }
+        match begin(self.prepare()?, false).await? {
+            CallOutcome::Complete(handle) => Ok(handle),
+            CallOutcome::InputRequired(_) => Err(Error::internal("unexpected request for input")),
         }
     }
+
+    async fn as_manual_task(self) -> Result<CallOutcome<TaskHandle>> {
+        expect_tasks(&self.session)?;
+        begin(self.prepare()?, true).await
+    }
+}
+
+/// Makes a call, and returns the handle to its task or its result.
+async fn begin(mut request: CallRequest, is_manual: bool) -> Result<CallOutcome<TaskHandle>> {
+    let session = request.session.clone();
+    let tool = tool_name(&request.params).unwrap_or_default();
+    let handle = match start(&mut request, true, is_manual).await? {
+        Started::Task(exchange, state) => {
+            let drive = Drive::new(Arc::new(exchange), Some(*state));
+            TaskHandle::driven(drive.answer_with(request.options.on_question), tool)
+        }
+        Started::Answered(CallAnswer::Complete(result) | CallAnswer::Extended(result)) => {
+            let result = read::<CallTool>(&session, result)?;
+            TaskHandle::answered(session, tool, result)
+        }
+        Started::Answered(CallAnswer::InputRequired(input)) => {
+            let input = decode(session.connection(), CallTool::NAME, &input.result);
+            return input.map(CallOutcome::InputRequired);
+        }
+    };
+    Ok(CallOutcome::Complete(handle))
 }
 
 /// Resumes tasks in a session.
@@ -104,7 +135,7 @@ impl ResumeTask for ClientSession {
         let era = reference.check(self)?;
         let exchange = Exchange::new(self, era, reference.task_id())?;
         let tool = reference.tool().to_owned();
-        Ok(TaskHandle::driven(exchange, tool, None))
+        Ok(TaskHandle::driven(Drive::new(Arc::new(exchange), None), tool))
     }
 }
 
@@ -142,21 +173,20 @@ pub struct TaskHandle {
 
 impl TaskHandle {
     /// Creates the handle to a task, which is driven in the background.
-    fn driven(exchange: Exchange, tool: String, state: Option<TaskState>) -> Self {
+    fn driven(drive: Drive, tool: String) -> Self {
+        let exchange = Arc::clone(&drive.exchange);
         let session = exchange.session.clone();
-        let exchange = Arc::new(exchange);
         let (tell, known) = watch::channel(LastState {
-            state: state.clone().map(Arc::new),
+            state: drive.state.clone().map(Arc::new),
             outcome: None,
         });
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
         let teller = tell.clone();
-        let mut drive =
-            Drive::new(Arc::clone(&exchange), state).on_change(Box::new(move |state| {
-                let state = Some(Arc::new(state.clone()));
-                teller.send_modify(|known| known.state = state);
-            }));
+        let mut drive = drive.on_change(Box::new(move |state| {
+            let state = Some(Arc::new(state.clone()));
+            teller.send_modify(|known| known.state = state);
+        }));
         let runtime = session.connection().runtime.clone();
         let reader = session.clone();
         spawn_on(&runtime, async move {
