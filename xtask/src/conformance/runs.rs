@@ -10,13 +10,10 @@ const LEFT_OUT: &[(&str, &str)] = &[(
 )];
 
 /// The scenarios that are left out for a proxy.
-const LEFT_OUT_OF_PROXY: &[(&str, &str)] = &[
-    ("tasks-", "a proxy does not pass on tasks"),
-    (
-        "server-stateless",
-        "it expects a notification for a list whose entries are the same",
-    ),
-];
+const LEFT_OUT_OF_PROXY: &[(&str, &str)] = &[(
+    "server-stateless",
+    "it expects a notification for a list whose entries are the same",
+)];
 
 /// The revisions at which scenarios of extensions are run. They belong to no revision: the suite can run them at any.
 const OF_EXTENSIONS: &[&str] = &["2025-11-25", "2026-07-28"];

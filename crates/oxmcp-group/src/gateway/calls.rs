@@ -7,14 +7,14 @@ use std::{sync::Arc, time::Duration};
 
 use oxmcp::{
     Call, ClientSession, Error, Reply, RequestContext, RequestId, Result, ServerSession,
-    protocol::{
-        InputRequiredResult, JsonObject, LoggingLevel, Meta,
-        method::Method,
-    },
+    protocol::{InputRequiredResult, JsonObject, LoggingLevel, Meta, method::Method},
     tasks::TaskContext,
 };
 use serde_json::Value;
-use tokio::{sync::{OwnedSemaphorePermit, mpsc}, task::JoinSet};
+use tokio::{
+    sync::{OwnedSemaphorePermit, mpsc},
+    task::JoinSet,
+};
 
 use super::{
     events::{CAPACITY, CallEvent, named},

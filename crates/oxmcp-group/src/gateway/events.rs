@@ -203,7 +203,11 @@ impl Receiver {
     async fn other(self, request: Request, next: Next) -> Result<Response> {
         let name = request.method();
         let tables = [method::REQUESTS_TO_CLIENT, method::NOTIFICATIONS_TO_CLIENT];
-        let is_core = |name: &str| tables.iter().any(|table| method::find(table, name).is_some());
+        let is_core = |name: &str| {
+            tables
+                .iter()
+                .any(|table| method::find(table, name).is_some())
+        };
         if is_core(name) || name == TaskChanged::NAME {
             return next.run(request).await;
         }

@@ -8,7 +8,10 @@ use oxmcp::{
     protocol::{JsonObject, Meta, OrderedMap, RawJson, ServerCapabilities, method},
     tasks,
 };
-use serde_json::{Value, value::{RawValue, to_raw_value}};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{
     calls::{passed_meta, permit},
@@ -121,11 +124,7 @@ fn members(name: &str, params: &RawValue) -> Result<OrderedMap<RawJson>> {
 
 /// The server that a request belongs to: the only one; that of the resource that the params name; or the only one that declares
 /// an extension with which the method begins, or any extension at all.
-fn route(
-    inner: &Inner,
-    name: &str,
-    members: &mut OrderedMap<RawJson>,
-) -> Result<Option<usize>> {
+fn route(inner: &Inner, name: &str, members: &mut OrderedMap<RawJson>) -> Result<Option<usize>> {
     if inner.group.server_count() == 1 {
         return Ok(Some(0));
     }
@@ -165,11 +164,17 @@ fn exposed(
 ) -> Result<OrderedMap<RawJson>> {
     const TYPE: &str = "resultType";
     let unfit = |error: serde_json::Error| {
-        Error::internal(format!("the server sent a result that is no object: {error}"))
-            .with_source(error)
+        Error::internal(format!(
+            "the server sent a result that is no object: {error}"
+        ))
+        .with_source(error)
     };
     let mut members: OrderedMap<RawJson> = serde_json::from_str(result.get()).map_err(unfit)?;
     if inner.group.server_count() > 1 {
+        if let Some(Ok(mut uri)) = members.get(URI).map(|it| serde_json::from_str(it.get())) {
+            inner.group.expose_uri(server, &mut uri);
+            members.insert(URI, Value::String(uri).into());
+        }
         for member in members.values_mut() {
             let mut value: Value = serde_json::from_str(member.get()).map_err(unfit)?;
             if expose(inner, server, &mut value) {

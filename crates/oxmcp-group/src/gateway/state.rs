@@ -5,7 +5,12 @@ use std::sync::{Arc, OnceLock};
 use oxmcp::{RequestContext, Result, WeakServer};
 use tokio::sync::Semaphore;
 
-use super::{links::{Link, Links}, parked::ParkedCalls, path::GatewayId, watches::Watches};
+use super::{
+    links::{Link, Links},
+    parked::ParkedCalls,
+    path::GatewayId,
+    watches::Watches,
+};
 use crate::group::GroupSession;
 
 /// The limits of what clients and upstreams can make grow.

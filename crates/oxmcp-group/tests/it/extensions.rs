@@ -6,7 +6,10 @@ use oxmcp::{
     protocol::{EmptyParams, Method, Notification, NotificationParams, Payload},
 };
 use oxmcp_group::{Gateway, GatewaySession};
-use serde_json::{Value, json, value::{RawValue, to_raw_value}};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
 use tokio::sync::mpsc;
 
 use crate::support::{server, tool};
@@ -96,9 +99,15 @@ async fn methods_of_extensions_pass_through() {
                 std::future::ready(())
             });
             let session = connect(&gateway, host(front).extension(heard)).await;
+            if front.is_modern() {
+                session.discover().await.unwrap();
+            }
             let declared = session.server_capabilities().extensions.clone().unwrap();
             assert_eq!(declared.get(CLOCK), Some(&json!({"hands": 2})), "{what}");
-            let time = session.request::<Now>(EmptyParams::default()).await.unwrap();
+            let time = session
+                .request::<Now>(EmptyParams::default())
+                .await
+                .unwrap();
             assert_eq!(time.place, "hall", "{what}");
             assert_eq!(time.zone, json!({"zone": "moon"}), "{what}");
             assert_eq!(time.uri, "clock://face");

@@ -374,7 +374,10 @@ impl<M: MultiRoundTrip> Call<M> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn answer_with<F>(mut self, answer: impl Fn(InputRequest) -> F + Send + Sync + 'static) -> Self
+    pub fn answer_with<F>(
+        mut self,
+        answer: impl Fn(InputRequest) -> F + Send + Sync + 'static,
+    ) -> Self
     where
         F: Future<Output = Result<InputResponse>> + Send + 'static,
     {

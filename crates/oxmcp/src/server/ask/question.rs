@@ -4,8 +4,8 @@ use std::{fmt, slice};
 
 use oxmcp_protocol::{
     CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
-    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, InputResponse, ListRootsResult, Payload, Revision,
-    Root,
+    ElicitResult, ElicitUrlParams, EmptyParams, InputRequest, InputResponse, ListRootsResult,
+    Payload, Revision, Root,
 };
 use oxmcp_schema::JsonSchema;
 use serde::de::DeserializeOwned;

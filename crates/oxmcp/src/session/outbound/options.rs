@@ -24,7 +24,8 @@ const MAX_TOTAL: Duration = Duration::from_secs(600);
 pub(crate) type OnProgress = Box<dyn FnMut(ProgressParams) + Send>;
 
 /// A function that answers the questions of a server during one call.
-pub(crate) type OnQuestion = Arc<dyn Fn(InputRequest) -> BoxFuture<Result<InputResponse>> + Send + Sync>;
+pub(crate) type OnQuestion =
+    Arc<dyn Fn(InputRequest) -> BoxFuture<Result<InputResponse>> + Send + Sync>;
 
 /// A callback that receives the ID of a call before the call is sent.
 pub(crate) type OnBegin = Box<dyn FnOnce(i64) + Send>;

@@ -135,7 +135,10 @@ impl ResumeTask for ClientSession {
         let era = reference.check(self)?;
         let exchange = Exchange::new(self, era, reference.task_id())?;
         let tool = reference.tool().to_owned();
-        Ok(TaskHandle::driven(Drive::new(Arc::new(exchange), None), tool))
+        Ok(TaskHandle::driven(
+            Drive::new(Arc::new(exchange), None),
+            tool,
+        ))
     }
 }
 
