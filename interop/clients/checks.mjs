@@ -10,6 +10,7 @@
 import assert from 'node:assert/strict';
 
 import { Person, featureChecks, text } from './features.mjs';
+import { gatewayChecks, isGateway } from './gateway.mjs';
 import { checkNodes } from './nodes.mjs';
 import { checkRolling } from './rolling.mjs';
 
@@ -21,7 +22,7 @@ async function check(peer, strict, person) {
   const tools = new Map((await peer.listTools()).map((tool) => [tool.name, tool]));
   const has = (name) => strict || tools.has(name);
 
-  const checks = {
+  const checks = isGateway(tools) ? gatewayChecks(peer, person, tools) : {
     'lists the tools with object schemas': () => {
       for (const name of ['add', 'divide', 'slow', 'echo']) {
         assert.equal(tools.get(name)?.inputSchema.type, 'object', `tools/list must offer ${name}`);

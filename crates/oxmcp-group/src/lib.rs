@@ -25,6 +25,7 @@
 //! | [`Config`], [`ConfigReader`], [`ServerConfig`] | the configuration files of hosts |
 //! | [`ToolRule`] | tools that are allowed or denied |
 //! | `Gateway`, `ProxyServer` | servers behind a server (feature `gateway`) |
+//! | [`ToolSearch`] | two tools in place of hundreds |
 //! | [`ModelApi`] | tools and results in the forms of the APIs of models |
 //! | [`router`] | names and URIs: which server they belong to |
 //!
@@ -47,7 +48,7 @@ pub use filter::ToolRule;
 pub use gateway::{Gateway, GatewaySession, ProxyServer, Upstream};
 pub use group::{
     ClientGroup, GroupCall, GroupEvent, GroupEvents, GroupSession, Origin, ServerState,
-    ServerStatus,
+    ServerStatus, ToolSearch,
 };
 pub use model::ModelApi;
 

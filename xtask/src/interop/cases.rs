@@ -105,6 +105,22 @@ impl Client {
         self
     }
 
+    /// For a proxy of our server.
+    const fn of_proxy(mut self) -> Self {
+        self.serves = &["proxy"];
+        self.without_twin()
+    }
+
+    /// For a gateway of third-party servers.
+    const fn of_gateway(mut self) -> Self {
+        self.serves = &[
+            "gateway",
+            "everything={node} {npm}/server-everything/dist/index.js",
+            "files={node} {npm}/server-filesystem/dist/index.js interop/servers",
+        ];
+        self.without_twin()
+    }
+
     /// For our server with skills, which has nothing else.
     const fn of_skills(mut self) -> Self {
         self.serves = &["skills"];
@@ -217,6 +233,17 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("skills-fastmcp-client", "2026-07-28", FastMcpSkills, PY_SKILLS, "auto").of_skills(),
     client("skills-inspector-legacy", "2025-11-25", Node, INSPECTOR_SKILLS, "legacy").of_skills(),
     client("skills-inspector", "2026-07-28", Node, INSPECTOR_SKILLS, "modern").of_skills(),
+    client("proxy-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").of_proxy(),
+    client("proxy-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").of_proxy(),
+    client("proxy-typescript-2-client", "2026-07-28", Node, TS2, "auto").of_proxy(),
+    client("proxy-python-1-client", "2025-11-25", Python1, PY1, "legacy").of_proxy(),
+    client("proxy-python-2-client", "2026-07-28", Python2, PY2, "auto").of_proxy(),
+    client("proxy-tasks-client", "2026-07-28", Node, TASKS, "2026-07-28").of_proxy(),
+    client("proxy-tasks-client-legacy", "2025-11-25", Node, TASKS, "legacy").of_proxy(),
+    client("gateway-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").of_gateway(),
+    client("gateway-typescript-2-client", "2026-07-28", Node, TS2, "auto").of_gateway(),
+    client("gateway-python-1-client", "2025-11-25", Python1, PY1, "legacy").of_gateway(),
+    client("gateway-python-2-client", "2026-07-28", Python2, PY2, "auto").of_gateway(),
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),

@@ -12,7 +12,7 @@ use crate::{
     setup::Tools,
     step::{self, Outcome, headline, root},
 };
-use cases::{CLIENTS, Client, Over, PROTECTED, SERVERS, Server, twin};
+use cases::{CLIENTS, Client, Over, PROTECTED, Runtime, SERVERS, Server, twin};
 use command::{Meeting, Parties, start};
 use runner::{Case, run_cases, transcript};
 
@@ -34,7 +34,11 @@ pub(crate) fn run(word: &str) -> Outcome {
         let server = parties.us.with_file_name("interop-server").into();
         let server = match client.over {
             Over::Stdio => {
-                let words = client.serves.iter().map(OsString::from);
+                let node = parties.runtime(Runtime::Node).display().to_string();
+                let npm = root().join("interop/node_modules/@modelcontextprotocol");
+                let npm = npm.display().to_string();
+                let filled = |word: &&str| word.replace("{node}", &node).replace("{npm}", &npm);
+                let words = client.serves.iter().map(filled).map(OsString::from);
                 iter::once(server).chain(words).collect()
             }
             Over::Sse => vec![server, "sse".into(), "127.0.0.1:{port}".into()],

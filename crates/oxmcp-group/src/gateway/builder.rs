@@ -207,7 +207,7 @@ impl Gateway {
 /// The client of the sessions that read the lists. It declares what the clients of the gateway may have, because some servers
 /// list a tool only for clients that have what it needs, and declines everything.
 fn lister(base: &Client) -> Client {
-    const REASON: &str = "cannot ask outside a call";
+    const REASON: &str = "cannot ask outside a call: the client has no session";
     base.for_server("")
         .on_elicit(|_: ElicitFormParams| async { ElicitAction::Decline })
         .on_elicit_url(|_: ElicitUrlParams| async { ElicitAction::Decline })
@@ -265,9 +265,12 @@ impl Starting {
             server: OnceLock::new(),
         });
         let own = Arc::clone(&inner);
-        let mut server = server.layer(from_fn(move |request: Request, next: Next| {
-            around(Arc::clone(&own), request, next)
-        }));
+        let mut server =
+            server
+                .pass_unknown_methods()
+                .layer(from_fn(move |request: Request, next: Next| {
+                    around(Arc::clone(&own), request, next)
+                }));
         for extension in declared_extensions(declared) {
             if !server.has_extension(extension.id()) {
                 server = server.extension(extension);

@@ -19,7 +19,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::offers::Offers;
 
-/// The number of events that wait for a call. Progress and log messages beyond it are dropped, and questions are refused.
+/// The number of events that wait for a call, and of its open questions. Progress and log messages beyond it are dropped, and
+/// questions are refused.
 pub(super) const CAPACITY: usize = 64;
 
 /// An event of a call.

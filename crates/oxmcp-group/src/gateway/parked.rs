@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use super::{
-    events::{Asked, CallEvent, OpenCall, named},
+    events::{Asked, CAPACITY, CallEvent, OpenCall, named},
     links::Link,
     path::random,
     tasks::{Making, Outcome},
@@ -201,6 +201,11 @@ impl RunningCall {
                 if let Err(error) = cx.notify_raw(method, &params).await {
                     tracing::debug!(%error, "could not pass on a notification of a server behind the gateway");
                 }
+            }
+            CallEvent::Asked(asked) if self.asked.len() + self.asking.len() >= CAPACITY => {
+                let error = "too many open questions in one call; ask them one after another";
+                // The upstream may have given up.
+                let _ = asked.answer.send(Err(Error::limit(error)));
             }
             CallEvent::Asked(asked) => {
                 let key = format!("question-{}", self.questions);

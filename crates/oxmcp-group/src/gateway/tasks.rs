@@ -4,7 +4,7 @@
 //! client are those of its own server, in the way of its own revision. A call that a client of 2025-11-25 wants as a task is one
 //! at the upstream if the tool has tasks there.
 
-use std::{any::Any, future::Future, pin::Pin};
+use std::{any::Any, future::Future, pin::Pin, sync::Arc};
 
 use futures_util::StreamExt;
 use oxmcp::{
@@ -89,12 +89,12 @@ async fn make_task(call: Call<CallTool>, plan: Plan) -> Result<Outcome> {
         plan.cx.become_task();
         tokio::task::yield_now().await;
     }
-    let mut open = OpenTask(Some(handle));
-    let result = match &open.0 {
-        Some(handle) => follow(handle, &plan.events).await,
-        None => Err(Error::internal("the task has no handle")),
+    let mut open = OpenTask {
+        handle: Arc::new(handle),
+        is_over: false,
     };
-    open.0 = None;
+    let result = follow(&open.handle, &plan.events).await;
+    open.is_over = true;
     Ok(Outcome::Complete(Box::new(result?)))
 }
 
@@ -118,11 +118,15 @@ async fn follow(handle: &TaskHandle, events: &mpsc::Sender<CallEvent>) -> Result
 }
 
 /// A task of an upstream, which is cancelled when this is dropped before its end.
-struct OpenTask(Option<TaskHandle>);
+struct OpenTask {
+    handle: Arc<TaskHandle>,
+    is_over: bool,
+}
 
 impl Drop for OpenTask {
     fn drop(&mut self) {
-        if let (Some(handle), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+        if let (false, Ok(runtime)) = (self.is_over, Handle::try_current()) {
+            let handle = Arc::clone(&self.handle);
             runtime.spawn(async move {
                 if let Err(error) = handle.cancel().await {
                     tracing::debug!(%error, "could not cancel a task of a server behind the gateway");

@@ -12,6 +12,7 @@ mod lists;
 mod requests;
 #[cfg(feature = "gateway")]
 mod routes;
+mod search;
 mod session;
 mod state;
 mod status;
@@ -20,5 +21,6 @@ mod supervisor;
 pub use builder::ClientGroup;
 pub use call::GroupCall;
 pub use event::{GroupEvent, GroupEvents};
+pub use search::ToolSearch;
 pub use session::{GroupSession, Origin};
 pub use status::{ServerState, ServerStatus};

@@ -128,6 +128,50 @@ async fn search_finds_tools_of_all_servers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn model_searches_and_calls_with_two_tools() {
+    let git = Remote::new(server("git", &["list_commits", "create_branch"]));
+    let mail = Remote::new(server("mail", &["send_mail", "list_folders"]));
+    let group = connect(client(), &[("git", &git), ("mail", &mail)]).await;
+    let search = group.tool_search().max_results(1);
+    let [find, call] = search.tools();
+    assert_eq!(
+        (find.name.as_str(), call.name.as_str()),
+        ("search_tools", "call_tool")
+    );
+    let hints = call.annotations.unwrap();
+    assert_eq!(
+        (hints.read_only_hint, hints.destructive_hint),
+        (Some(false), Some(true))
+    );
+    let found = search.call("search_tools", json!({"query": "send a mail"}));
+    let found = found.await.unwrap().to_text();
+    assert!(
+        found.contains("mail_send_mail") && !found.contains("git_"),
+        "{found}"
+    );
+    let call = json!({"name": "mail_send_mail", "arguments": {}});
+    let called = search.call("call_tool", call).await.unwrap();
+    assert_eq!(called.to_text(), "send_mail of mail");
+    let direct = search.call("git_list_commits", json!({})).await.unwrap();
+    assert_eq!(direct.to_text(), "list_commits of git");
+    for (name, wrong, expected) in [
+        ("search_tools", json!({}), "query: expected a string"),
+        ("call_tool", json!({"name": 7}), "name: expected a string"),
+        (
+            "call_tool",
+            json!({"name": "a", "arguments": 7}),
+            "arguments: expected an object",
+        ),
+    ] {
+        let refused = search.call(name, wrong).await.unwrap();
+        assert!(
+            refused.is_error && refused.to_text() == expected,
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_have_options() {
     let slow = Server::new("slow", "1.0.0").tool(oxmcp::Tool::new(
         "wait",

@@ -13,9 +13,13 @@ mod extensions;
 mod failures;
 #[cfg(feature = "gateway")]
 mod gateway;
+#[cfg(feature = "gateway")]
+mod hostile;
 mod lists;
 mod questions;
 mod resources;
+#[cfg(feature = "gateway")]
+mod rounds;
 mod support;
 #[cfg(feature = "gateway")]
 mod tasks;

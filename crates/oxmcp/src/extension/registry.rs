@@ -38,6 +38,8 @@ pub(crate) struct Extensions {
     pub(crate) all: Vec<Arc<Extension>>,
     /// The IDs of the extensions with an unmet requirement, each with a description of it.
     pub(crate) unmet: Vec<(Arc<str>, String)>,
+    /// Whether the middleware serves methods that are not known in advance.
+    pub(crate) passes_unknown: bool,
 }
 
 impl Extensions {
@@ -45,6 +47,7 @@ impl Extensions {
     pub(crate) const NONE: Self = Self {
         all: Vec::new(),
         unmet: Vec::new(),
+        passes_unknown: false,
     };
 
     /// Adds an extension on one side, and returns it.
@@ -141,6 +144,7 @@ impl Extensions {
     pub(crate) fn serves(&self, name: &str, revision: Revision) -> bool {
         let mut served = self.all.iter().flat_map(|extension| &extension.methods);
         served.any(|it| it.name.is_in(name, revision))
+            || self.passes_unknown && !is_core_message(name)
     }
 
     /// The HTTP headers that repeat members of a method's params: pairs of a member and a header.

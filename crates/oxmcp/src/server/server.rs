@@ -384,6 +384,13 @@ impl Server {
         server
     }
 
+    /// Lets requests with methods that the server does not know reach its [middleware](crate::middleware), for proxies, which
+    /// serve them there. Otherwise they are refused before, over HTTP. What the middleware passes on is refused as usual.
+    #[must_use]
+    pub fn pass_unknown_methods(self) -> Self {
+        self.with(|features| features.extensions.passes_unknown = true)
+    }
+
     /// Returns whether the server has the extension of this identifier.
     #[must_use]
     pub fn has_extension(&self, id: &str) -> bool {

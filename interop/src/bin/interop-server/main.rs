@@ -1,9 +1,11 @@
 //! The server for third-party clients: `interop-server` over stdio, `interop-server http ADDRESS` over HTTP, and
 //! `interop-server sse ADDRESS` over the HTTP transport of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes
 //! over HTTP. `interop-server protected ADDRESS URL ISSUER TOKENS` serves clients over HTTP that have tokens of the issuer for
-//! the URL; see `protection.rs`. `interop-server skills` has only skills, over stdio.
+//! the URL; see `protection.rs`. `interop-server skills` has only skills, over stdio; `interop-server proxy` is a proxy of itself
+//! and `interop-server gateway LABEL=COMMAND...` a gateway of other servers, over stdio.
 
 mod features;
+mod gateway;
 mod orders;
 mod protection;
 mod skills;
@@ -122,6 +124,10 @@ async fn main() -> oxmcp::Result<()> {
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let serving = match args.as_slice() {
         [] => return server.run(stdio()).await,
+        ["proxy"] => return gateway::proxy().await?.run(stdio()).await,
+        ["gateway", servers @ ..] => {
+            return gateway::gateway(servers).await?.run(stdio()).await;
+        }
         ["skills"] => return skills::server().run(stdio()).await,
         ["http", address] => StreamableHttp::from(server).serve(address).await?,
         ["nodes", address, redis] => {
@@ -143,7 +149,7 @@ async fn main() -> oxmcp::Result<()> {
         ["sse", address] => LegacySse::from(server).serve(address).await?,
         _ => {
             return Err(oxmcp::Error::internal(
-                "usage: interop-server [skills | http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
+                "usage: interop-server [skills | proxy | gateway SERVERS | http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
             ));
         }
     };

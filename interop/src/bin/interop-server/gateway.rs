@@ -1,0 +1,39 @@
+//! Gateways in front of other servers: one of this server itself, and one of servers that are given as commands.
+
+use std::env;
+
+use oxmcp::{Client, Command, Error, Result, Server};
+use oxmcp_group::{Gateway, ProxyServer, Upstream};
+
+fn client() -> Client {
+    Client::new("interop-gateway", "1.0.0")
+}
+
+/// A proxy of this program as it serves over stdio.
+pub(crate) async fn proxy() -> Result<Server> {
+    let own = env::current_exe()
+        .map_err(|error| Error::internal(format!("cannot find the own program: {error}")))?;
+    let upstream = Upstream::new(move || Command::new(&own));
+    let proxy = ProxyServer::new(client(), upstream).start().await?;
+    Ok(proxy.server())
+}
+
+/// A gateway of several servers, each given as `LABEL=COMMAND ARGUMENTS...`.
+pub(crate) async fn gateway(servers: &[&str]) -> Result<Server> {
+    let mut gateway = Gateway::new(client());
+    for server in servers {
+        let (label, command) = server
+            .split_once('=')
+            .ok_or_else(|| Error::internal("expected LABEL=COMMAND ARGUMENTS..."))?;
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let upstream = Upstream::new(move || {
+            let (program, arguments) = words
+                .split_first()
+                .map_or(("", &[][..]), |(program, rest)| (program.as_str(), rest));
+            Command::new(program).args(arguments)
+        });
+        gateway = gateway.mount(label, upstream);
+    }
+    let gateway = gateway.start(Server::new("gateway", "1.0.0")).await?;
+    Ok(gateway.server())
+}
