@@ -27,7 +27,7 @@ use super::{
     state::{GatewayLimits, Inner},
     tasks,
     upstream::Upstream,
-    watches::Watches,
+    watches::{WatchKey, Watches},
 };
 use crate::{
     filter::ToolRule,
@@ -326,16 +326,21 @@ async fn around(inner: Arc<Inner>, request: Request, next: Next) -> Result<Respo
 fn subscriptions(server: Server, inner: &Arc<Inner>) -> Server {
     let (begun, ended) = (Arc::clone(inner), Arc::clone(inner));
     server.on_subscribe(
-        move |_: RequestContext, uri: String| {
+        move |cx: RequestContext, uri: String| {
             let inner = Arc::clone(&begun);
             async move {
                 let server = inner.server.get().cloned();
                 let server = server.ok_or_else(|| Error::internal("the gateway has no server"))?;
-                inner.watches.add(&inner.group, &server, uri).await
+                let link = inner.link_to_watch(&cx, &uri).await?;
+                let session = cx.server_session();
+                let key = WatchKey::new(session, cx.revision().is_modern(), uri);
+                inner.watches.add(&inner.group, &server, key, link).await
             }
         },
-        move |_: ServerSession, uri: String| {
-            ended.watches.remove(&uri);
+        move |session: ServerSession, uri: String| {
+            let is_modern = session.revision().is_none();
+            let key = WatchKey::new(Some(session), is_modern, uri);
+            ended.watches.remove(&key);
             std::future::ready(())
         },
     )

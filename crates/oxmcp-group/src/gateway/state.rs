@@ -47,4 +47,23 @@ impl Inner {
         let keeps_state = !own.revision().is_modern();
         self.links.get(cx, server, keeps_state).await
     }
+
+    /// The session with an upstream in which a client watches a resource. `None` for the gateway's own, if requests of the client
+    /// have no session there that would last.
+    ///
+    /// # Errors
+    /// As for [`link`](Self::link).
+    pub(super) async fn link_to_watch(
+        &self,
+        cx: &RequestContext,
+        uri: &str,
+    ) -> Result<Option<Arc<Link>>> {
+        let (server, _) = self.group.uri_route(uri)?;
+        let lasts = !cx.revision().is_modern()
+            || self.group.session_at(server).await?.revision().is_modern();
+        match lasts {
+            true => self.link(cx, server).await.map(Some),
+            false => Ok(None),
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The resources that clients of a gateway watch: each is watched once at its upstream.
+//! The resources that clients of a gateway watch. Each is watched once for all requests without a session, and once for each session
+//! of a client: in its own session with the upstream, because an update may concern only that.
 
 use std::{
     collections::HashMap,
@@ -6,17 +7,34 @@ use std::{
     time::Duration,
 };
 
-use oxmcp::{Error, ResourceWatch, Result, WeakServer};
+use oxmcp::{Error, ResourceWatch, Result, ServerSession, WeakServer};
 use tokio::{sync::OnceCell, task::AbortHandle, time::sleep};
 
+use super::links::Link;
 use crate::group::GroupSession;
 
 /// The pause before a resource is watched again whose upstream was lost.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The watched resources, by the URIs that clients use.
+/// The URI of a watched resource that clients use, and the session of the client, if it has one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct WatchKey {
+    uri: String,
+    front: Option<ServerSession>,
+}
+
+impl WatchKey {
+    pub(super) fn new(session: Option<ServerSession>, is_modern: bool, uri: String) -> Self {
+        Self {
+            uri,
+            front: session.filter(|_| !is_modern),
+        }
+    }
+}
+
+/// The watched resources.
 pub(super) struct Watches {
-    watched: Mutex<HashMap<String, Watched>>,
+    watched: Mutex<HashMap<WatchKey, Watched>>,
     max: usize,
 }
 
@@ -42,11 +60,12 @@ impl Watches {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Watched>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<WatchKey, Watched>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a client that watches a resource. Returns once the upstream has agreed.
+    /// Adds a client that watches a resource. Returns once the upstream has agreed. `link` is the session in which the resource is
+    /// watched if it is not yet; the gateway's own session is used without it, and after its end.
     ///
     /// # Errors
     /// If the upstream refuses, or there are too many watches.
@@ -54,17 +73,18 @@ impl Watches {
         &self,
         group: &GroupSession,
         server: &WeakServer,
-        uri: String,
+        key: WatchKey,
+        link: Option<Arc<Link>>,
     ) -> Result<()> {
         let following = {
             let mut watched = self.lock();
-            if !watched.contains_key(&uri) && watched.len() >= self.max {
+            if !watched.contains_key(&key) && watched.len() >= self.max {
                 return Err(Error::limit(format!(
                     "the gateway watches more than {} resources; unsubscribe from some",
                     self.max
                 )));
             }
-            let entry = watched.entry(uri.clone()).or_insert_with(|| Watched {
+            let entry = watched.entry(key.clone()).or_insert_with(|| Watched {
                 count: 0,
                 following: Arc::default(),
             });
@@ -72,14 +92,15 @@ impl Watches {
             Arc::clone(&entry.following)
         };
         let begun = following.get_or_try_init(|| async {
-            let watch = watch(group, &uri).await?;
-            let follow = follow(group.clone(), server.clone(), uri.clone(), watch);
+            let uri = &key.uri;
+            let watch = watch(group, uri, link.as_deref()).await?;
+            let follow = follow(group.clone(), server.clone(), uri.clone(), (link, watch));
             Ok::<_, Error>(Following(tokio::spawn(follow).abort_handle()))
         });
         // A client that goes away while it waits takes its count along.
         let mut added = Added {
             watches: self,
-            uri: &uri,
+            key: &key,
             is_done: false,
         };
         begun.await?;
@@ -88,12 +109,23 @@ impl Watches {
     }
 
     /// Removes a client that watched a resource.
-    pub(super) fn remove(&self, uri: &str) {
+    pub(super) fn remove(&self, key: &WatchKey) {
+        // Dropped after the lock: the last handle of a session may be in it.
+        let mut _ended = None;
         let mut watched = self.lock();
-        if let Some(entry) = watched.get_mut(uri) {
+        // A connection with a session may also have made the request without it.
+        let shared = WatchKey {
+            uri: key.uri.clone(),
+            front: None,
+        };
+        let key = match watched.contains_key(key) {
+            true => key,
+            false => &shared,
+        };
+        if let Some(entry) = watched.get_mut(key) {
             entry.count -= 1;
             if entry.count == 0 {
-                watched.remove(uri);
+                _ended = watched.remove(key);
             }
         }
     }
@@ -101,22 +133,24 @@ impl Watches {
 
 struct Added<'a> {
     watches: &'a Watches,
-    uri: &'a str,
+    key: &'a WatchKey,
     is_done: bool,
 }
 
 impl Drop for Added<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.watches.remove(self.uri);
+            self.watches.remove(self.key);
         }
     }
 }
 
-async fn watch(group: &GroupSession, uri: &str) -> Result<ResourceWatch> {
+async fn watch(group: &GroupSession, uri: &str, link: Option<&Link>) -> Result<ResourceWatch> {
     let (server, uri) = group.uri_route(uri)?;
-    let session = group.session_at(server).await?;
-    session.watch_resource(uri).await
+    match link {
+        Some(link) => link.session.watch_resource(uri).await,
+        None => group.session_at(server).await?.watch_resource(uri).await,
+    }
 }
 
 /// Notifies the clients of updates, and watches again when the upstream comes back.
@@ -124,8 +158,10 @@ async fn follow(
     group: GroupSession,
     server: WeakServer,
     uri: String,
-    mut watch_open: ResourceWatch,
+    (link, mut watch_open): (Option<Arc<Link>>, ResourceWatch),
 ) {
+    // It keeps the session open.
+    let mut link = link;
     loop {
         while watch_open.next().await.is_some() {
             match server.upgrade() {
@@ -133,9 +169,10 @@ async fn follow(
                 None => return,
             }
         }
+        drop(link.take());
         watch_open = loop {
             sleep(PAUSE).await;
-            if let Ok(watch) = watch(&group, &uri).await {
+            if let Ok(watch) = watch(&group, &uri, None).await {
                 break watch;
             }
         };
