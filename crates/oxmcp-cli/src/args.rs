@@ -1,12 +1,19 @@
 //! The command line.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+mod connection;
+mod packaging;
+mod transcript;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::ValueParser};
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use oxmcp::Revision;
 
-use crate::pairs::{Header, Variable};
+pub(crate) use self::{
+    connection::{Connection, Http, Target},
+    packaging::{HostName, Install, New, Package, Place, Registry, Scope, Uninstall},
+    transcript::{Record, Replay},
+};
 
 const TARGETS: &str = "\
 A <TARGET> is one of:
@@ -64,6 +71,12 @@ Examples:
     /// Print changes as they happen, one JSON object a line: of lists, and of the resources that are named.
     Watch(Watch),
     /// Find out why a server does not start or misbehaves, without calling a tool.
+    #[command(after_help = "\
+Examples:
+  oxmcp check files                                          a configured server
+  oxmcp check --all                                          all servers of all configuration files
+  oxmcp check --call search query=tea -- ./my-server         also calls a tool, and checks its result
+  oxmcp check --format sarif -- ./my-server > mcp.sarif      for code scanning services")]
     Check(Check),
     /// Offer servers over another transport, and to clients of every revision.
     #[command(after_help = "\
@@ -72,6 +85,38 @@ Examples:
   oxmcp bridge --listen 127.0.0.1:8080 -- ./my-server        a program, for clients over HTTP
   oxmcp bridge --deny-tool 'delete*' files github            two configured servers as one, without some tools")]
     Bridge(Bridge),
+    /// Pass the messages of a host and a server through, and write both sides to a file.
+    #[command(after_help = "\
+Put it in front of a server in the configuration of a host:
+  oxmcp record https://example.com/mcp session.jsonl
+  oxmcp record session.jsonl -- npx -y some-server
+
+The file has one JSON object a line: `t` is the time in milliseconds since the start, `from` is `client` or `server`. Values of members
+that are named like secrets are replaced; review the file before you share it.")]
+    Record(Record),
+    /// Serve a recorded session: answer its requests as the server did.
+    Replay(Replay),
+    /// Add servers to the configuration files of hosts, after a diff was shown and confirmed.
+    #[command(after_help = "\
+Examples:
+  oxmcp install https://example.com/mcp --host claude-code --host cursor
+  oxmcp install --host vscode --scope project --env LEVEL=info -- npx -y some-server
+  oxmcp install server.json --host codex                     a server that is described for the registry
+
+The previous contents of a file are kept next to it, with the ending `.oxmcp-backup`.")]
+    Install(Install),
+    /// Remove servers from the configuration files of hosts, after a diff was shown and confirmed.
+    Uninstall(Uninstall),
+    /// Write `server.json` for the MCP registry, and `.mcpb` bundles of programs that were built.
+    #[command(after_help = "\
+Examples:
+  oxmcp package                                              server.json from Cargo.toml, package.json or pyproject.toml
+  oxmcp package --oci ghcr.io/me/weather:1.0.0               and an image
+  oxmcp package --binary target/release/weather              and a bundle for this machine
+  oxmcp package --binary x86_64-pc-windows-msvc=weather.exe --binary aarch64-apple-darwin=weather")]
+    Package(Package),
+    /// Create a project of a server, or of a client.
+    New(New),
     /// Log in to a server, and store the login for later commands.
     Login(Url),
     /// Revoke and delete the stored login of a server.
@@ -114,53 +159,6 @@ pub(crate) enum Color {
     Auto,
     Always,
     Never,
-}
-
-/// The options of commands that connect to a server.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Connection")]
-pub(crate) struct Connection {
-    /// The time to wait for a response, such as `30s` or `5m`. Progress of the server restarts it.
-    #[arg(long, value_parser = ValueParser::new(duration), default_value = "60s", value_name = "TIME")]
-    pub timeout: Duration,
-    /// Speak only this revision of the protocol, such as 2025-11-25.
-    #[arg(long, value_parser = ValueParser::new(revision), value_name = "DATE")]
-    pub revision: Option<Revision>,
-    /// Tolerate no deviation from the specification.
-    #[arg(long)]
-    pub strict: bool,
-    /// Send this header with each request: `Name: value`, or `Name:value`.
-    #[arg(long, value_name = "HEADER")]
-    pub header: Vec<Header>,
-    /// Send a header with the value of an environment variable: `Name=VARIABLE`.
-    #[arg(long, value_name = "NAME=VARIABLE")]
-    pub header_env: Vec<Variable>,
-    /// Set an environment variable of the program: `NAME=value`.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub env: Vec<Variable>,
-    /// Start the program in this folder.
-    #[arg(long, value_name = "FOLDER")]
-    pub cwd: Option<PathBuf>,
-    /// Never open a browser for a login. It is never opened without a terminal.
-    #[arg(long)]
-    pub no_browser: bool,
-    /// Answer a field of a form of the server: `field=text`, or `field:=json`.
-    #[arg(long, value_name = "FIELD=VALUE")]
-    pub answer: Vec<String>,
-    /// Decline all questions of the server.
-    #[arg(long)]
-    pub decline: bool,
-}
-
-/// A target, with what follows it.
-#[derive(Args, Debug)]
-pub(crate) struct Target {
-    /// The server, and then what the command needs. Without the server if a program follows `--`.
-    #[arg(value_name = "TARGET")]
-    pub words: Vec<String>,
-    /// The program of the server and its arguments.
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub program: Vec<String>,
 }
 
 #[derive(Args, Debug)]
@@ -228,9 +226,16 @@ pub(crate) struct Watch {
 }
 
 #[derive(Args, Debug)]
+#[command(override_usage = "oxmcp check [OPTIONS] <TARGET> [ARGUMENT]...")]
 pub(crate) struct Check {
     #[command(flatten)]
     pub target: Target,
+    /// Check all servers of all configuration files, as `oxmcp config list` shows them.
+    #[arg(long, conflicts_with_all = ["words", "program", "call"])]
+    pub all: bool,
+    /// Call this tool, with the arguments that follow the server, and check its result.
+    #[arg(long, value_name = "TOOL")]
+    pub call: Option<String>,
     /// The form of the report.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -252,29 +257,6 @@ pub(crate) struct Bridge {
     pub rules: Rules,
     #[command(flatten)]
     pub connection: Connection,
-}
-
-/// The options of a bridge that listens.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "HTTP")]
-pub(crate) struct Http {
-    /// The environment variable with the token that clients must present. Without it, a token is made up and printed.
-    #[arg(
-        long,
-        value_name = "VARIABLE",
-        requires = "listen",
-        conflicts_with = "no_token"
-    )]
-    pub token_env: Option<String>,
-    /// Serve clients without a token: every program of this machine can use the servers.
-    #[arg(long, requires = "listen")]
-    pub no_token: bool,
-    /// Accept requests for this host name. By default, only those for this machine.
-    #[arg(long, value_name = "HOST", requires = "listen")]
-    pub allow_host: Vec<String>,
-    /// Accept requests of web pages of this origin. By default, only those of this machine.
-    #[arg(long, value_name = "ORIGIN", requires = "listen")]
-    pub allow_origin: Vec<String>,
 }
 
 /// The tools that a bridge offers.
@@ -315,30 +297,6 @@ pub(crate) enum Config {
     List,
 }
 
-/// Parses a duration: a number with `ms`, `s`, `m` or `h`. Without a unit, seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a time such as 30s, 500ms or 5m, not {text:?}");
-    let digits = text.find(|it: char| !it.is_ascii_digit() && it != '.');
-    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(expected()),
-    };
-    let number: f64 = number.parse().map_err(|_| expected())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| expected())
-}
-
-fn revision(text: &str) -> Result<Revision, String> {
-    let is_meant = |it: &Revision| it.as_str() == text;
-    Revision::ALL.into_iter().find(is_meant).ok_or_else(|| {
-        let all: Vec<&str> = Revision::ALL.iter().map(|it| it.as_str()).collect();
-        format!("expected one of {}", all.join(", "))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -348,21 +306,5 @@ mod tests {
     #[test]
     fn command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn times_have_units() {
-        for (text, millis) in [
-            ("30", 30_000),
-            ("1.5s", 1500),
-            ("20ms", 20),
-            ("2m", 120_000),
-            ("1h", 3_600_000),
-        ] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["", "s", "-1s", "1d", "1e99", "99999999999999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Failure {
     message: String,
     /// The code of the JSON-RPC error, if the server sent one.
     code: Option<i64>,
+    /// The HTTP status of the response, if the server sent one.
+    http_status: Option<u16>,
 }
 
 impl Failure {
@@ -64,6 +66,7 @@ impl Failure {
             reason,
             message: message.into(),
             code: None,
+            http_status: None,
         }
     }
 
@@ -94,6 +97,10 @@ impl Failure {
 
     pub(crate) fn reason(&self) -> Reason {
         self.reason
+    }
+
+    pub(crate) fn http_status(&self) -> Option<u16> {
+        self.http_status
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -151,6 +158,7 @@ impl From<Error> for Failure {
             reason,
             message: error.message().to_owned(),
             code: error.is_protocol().then(|| error.code().value()),
+            http_status: error.http_status(),
         }
     }
 }

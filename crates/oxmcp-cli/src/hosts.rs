@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use oxmcp_group::{Config, ConfigReader, Input, ServerConfig};
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use oxmcp_group::{Config, ConfigError, ConfigReader, Input, ServerConfig};
+use serde_json::Value;
 
 use crate::{
     failure::{Failure, Result},
@@ -67,7 +69,7 @@ fn source(host: &'static str, path: &Path) -> Source {
 }
 
 /// The folder in which applications keep the settings of the user.
-fn app_folder(home: &Path) -> PathBuf {
+pub(crate) fn app_folder(home: &Path) -> PathBuf {
     let variable = |name| {
         env::var_os(name)
             .filter(|it| !it.is_empty())
@@ -82,20 +84,60 @@ fn app_folder(home: &Path) -> PathBuf {
     }
 }
 
+/// A configured server, and its file.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) config: ServerConfig,
+}
+
+/// A file or a server that cannot be used: its label, its path, and the reason.
+pub(crate) type Unusable = (String, String, Failure);
+
+/// All configured servers, with their labels. Files without servers are left out.
+pub(crate) fn all(terminal: &Terminal) -> Vec<Result<(String, Found), Unusable>> {
+    let mut all = Vec::new();
+    for Source { host, path } in sources() {
+        let unusable = |label: String, error: ConfigError| {
+            Err((label, path.display().to_string(), Failure::from(error)))
+        };
+        let config = match reader(terminal, None).read(&path) {
+            Ok(config) => config,
+            Err(error) if error.mistakes().iter().all(|it| it.message.starts_with("has no servers")) => continue,
+            Err(error) => {
+                all.push(unusable(format!("{host}:{}", path.display()), error));
+                continue;
+            }
+        };
+        for name in config.servers().iter().map(ServerConfig::name) {
+            let label = format!("{host}:{name}");
+            all.push(match reader(terminal, Some(name)).read(&path) {
+                Ok(config) => match server(&config, name) {
+                    Some(config) => Ok((label, Found { path: path.clone(), config })),
+                    None => continue,
+                },
+                Err(error) => unusable(label, error),
+            });
+        }
+    }
+    all
+}
+
 /// Finds a server by its name, by `host:name`, or by `path#name`.
 ///
 /// # Errors
 /// There is none or more than one; or the file with the server has mistakes.
-pub(crate) fn find(target: &str, terminal: &Terminal) -> Result<ServerConfig> {
+pub(crate) fn find(target: &str, terminal: &Terminal) -> Result<Found> {
     if let Some((path, name)) = split_file(target) {
         let config = reader(terminal, Some(name)).read(&path)?;
-        return server(&config, name).ok_or_else(|| {
-            let path = path.display();
-            Failure::usage(format!(
-                "{path} has no server {name:?}; it has {}",
+        let Some(config) = server(&config, name) else {
+            return Err(Failure::usage(format!(
+                "{} has no server {name:?}; it has {}",
+                path.display(),
                 names(&config)
-            ))
-        });
+            )));
+        };
+        return Ok(Found { path, config });
     }
     let (host, name) = match target.split_once(':') {
         Some((host, name)) if candidates().iter().any(|it| it.host == host) => (Some(host), name),
@@ -115,7 +157,10 @@ pub(crate) fn find(target: &str, terminal: &Terminal) -> Result<ServerConfig> {
     }
     let is_alone = found.len() == 1;
     match found.into_iter().next() {
-        Some((_, server)) if is_alone => Ok(server),
+        Some((source, config)) if is_alone => Ok(Found {
+            path: source.path.clone(),
+            config,
+        }),
         Some((first, _)) => Err(Failure::usage(format!(
             "more than one configuration file has a server {name:?}; write `{}:{name}`, or `{}#{name}`",
             first.host,
@@ -183,6 +228,22 @@ fn ask(input: &Input) -> Option<String> {
         Some(default) => asked.default(default.clone()).interact_text().ok(),
         None => asked.interact_text().ok(),
     }
+}
+
+/// The text of a configuration file as a value: JSON with comments, or TOML.
+///
+/// # Errors
+/// It is neither.
+pub(crate) fn parse(text: &str, path: &Path) -> Result<Value> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::usage(format!("could not read {}: {error}", path.display()))
+    };
+    let text = text.trim_start_matches('\u{feff}');
+    if path.extension().is_some_and(|it| it == "toml") {
+        return toml_edit::de::from_str(text).map_err(|error| failed(&error));
+    }
+    let parsed: Result<Value, _> = parse_to_serde_value(text, &ParseOptions::default());
+    parsed.map_err(|error| failed(&error))
 }
 
 /// The part of a path of a file before `#`, and the name after it.

@@ -62,6 +62,24 @@ pub(crate) fn text(text: &str) -> Result<()> {
     line(text)
 }
 
+/// Prints a unified diff, in colors where stdout has them.
+///
+/// # Errors
+/// stdout is closed.
+pub(crate) fn diff(text: &str) -> Result<()> {
+    for it in text.lines() {
+        let color = match it.chars().next() {
+            _ if it.starts_with("+++") || it.starts_with("---") => "1",
+            Some('+') => "32",
+            Some('-') => "31",
+            Some('@') => "36",
+            _ => "0",
+        };
+        line(&format!("\u{1b}[{color}m{}\u{1b}[0m", escape::line(it)))?;
+    }
+    Ok(())
+}
+
 fn line(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;

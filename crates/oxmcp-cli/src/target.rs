@@ -4,15 +4,14 @@ use std::env;
 
 use oxmcp::{
     Command,
-    http::{Endpoint, FileTokenStore, Login},
+    http::{Endpoint, FileTokenStore, HttpClient, Login},
     transport::{BoxTransport, Stderr, boxed},
 };
-use oxmcp_group::ServerConfig;
 
 use crate::{
     args::{Connection, Target},
     failure::{Failure, Result},
-    hosts,
+    hosts::{self, Found},
     pairs::{Header, Variable},
     terminal::Terminal,
 };
@@ -31,7 +30,7 @@ pub(crate) struct Server {
 enum Place {
     Url(String),
     Program(Vec<String>),
-    Config(Box<ServerConfig>),
+    Config(Box<Found>),
 }
 
 impl Server {
@@ -66,6 +65,48 @@ impl Server {
         })
     }
 
+    /// A server of a configuration file.
+    pub(crate) fn configured(label: String, found: Found) -> Self {
+        Self {
+            label,
+            place: Place::Config(Box::new(found)),
+            words: Vec::new(),
+        }
+    }
+
+    /// The file and the line that define the server, the program, or the URL.
+    pub(crate) fn source(&self) -> (String, usize) {
+        match &self.place {
+            Place::Url(url) => (url.clone(), 1),
+            Place::Program(words) => (words.first().cloned().unwrap_or_default(), 1),
+            Place::Config(found) => {
+                let folder = env::current_dir().unwrap_or_default();
+                let path = found.path.strip_prefix(folder).unwrap_or(&found.path);
+                (path.display().to_string(), found.config.line())
+            }
+        }
+    }
+
+    /// The name in a configuration file.
+    pub(crate) fn configured_name(&self) -> Option<&str> {
+        match &self.place {
+            Place::Config(found) => Some(found.config.name()),
+            Place::Url(_) | Place::Program(_) => None,
+        }
+    }
+
+    /// The words of the command line, before variables are expanded. None for a server at a URL.
+    pub(crate) fn command_words(&self) -> Vec<String> {
+        match &self.place {
+            Place::Url(_) => Vec::new(),
+            Place::Program(words) => words.clone(),
+            Place::Config(found) => {
+                let words = found.config.command_line().unwrap_or_default();
+                words.split_whitespace().map(str::to_owned).collect()
+            }
+        }
+    }
+
     /// A transport that fails to connect.
     pub(crate) fn nowhere() -> BoxTransport {
         boxed(Command::new(""))
@@ -74,7 +115,7 @@ impl Server {
     /// The command line of the program, if the server is one that a configuration file names.
     pub(crate) fn configured_command(&self) -> Option<&str> {
         match &self.place {
-            Place::Config(server) => server.command_line(),
+            Place::Config(found) => found.config.command_line(),
             Place::Url(_) | Place::Program(_) => None,
         }
     }
@@ -84,7 +125,7 @@ impl Server {
         match &self.place {
             Place::Url(_) => false,
             Place::Program(_) => true,
-            Place::Config(server) => server.command_line().is_some(),
+            Place::Config(found) => found.config.command_line().is_some(),
         }
     }
 
@@ -98,15 +139,29 @@ impl Server {
         terminal: &Terminal,
     ) -> Result<BoxTransport> {
         self.check_options(options)?;
-        let url = match &self.place {
-            Place::Program(words) => return Ok(boxed(program(words, options, terminal)?)),
-            Place::Url(url) => return Ok(boxed(endpoint(Endpoint::new(url), options, terminal)?)),
-            Place::Config(server) => server,
-        };
-        match url.endpoint() {
-            Some(endpoint_of_file) => Ok(boxed(endpoint(endpoint_of_file, options, terminal)?)),
-            None => Ok(url.transport()),
+        match &self.place {
+            Place::Program(words) => Ok(boxed(program(words, options, terminal)?)),
+            Place::Url(url) => Ok(boxed(endpoint(Endpoint::new(url), options, terminal)?)),
+            Place::Config(found) => match found.config.endpoint() {
+                Some(of_file) => Ok(boxed(endpoint(of_file, options, terminal)?)),
+                None => Ok(found.config.transport()),
+            },
         }
+    }
+
+    /// The transport to a server at a URL, with another HTTP client. `None` for a program.
+    pub(crate) fn observed(
+        &self,
+        options: &Connection,
+        terminal: &Terminal,
+        client: impl HttpClient,
+    ) -> Option<Endpoint> {
+        let plain = match &self.place {
+            Place::Program(_) => return None,
+            Place::Url(url) => Endpoint::new(url),
+            Place::Config(found) => found.config.endpoint()?,
+        };
+        Some(endpoint(plain, options, terminal).ok()?.http_client(client))
     }
 
     fn check_options(&self, options: &Connection) -> Result<()> {
@@ -130,7 +185,9 @@ fn program(words: &[String], options: &Connection, terminal: &Terminal) -> Resul
     let (name, arguments) = words
         .split_first()
         .ok_or_else(|| Failure::usage("no program follows `--`"))?;
-    let mut command = Command::new(name).args(arguments);
+    let mut command = Command::new(name)
+        .args(arguments)
+        .start_timeout(options.timeout);
     for variable in &options.env {
         command = command.env(&variable.name, &variable.value);
     }

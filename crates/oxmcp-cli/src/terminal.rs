@@ -8,7 +8,13 @@ use std::{
     },
 };
 
-use crate::{args::Global, escape};
+use tokio::signal;
+
+use crate::{
+    args::Global,
+    escape,
+    failure::{Failure, Reason, Result},
+};
 
 /// The terminal of the command, or its absence.
 #[derive(Clone, Debug)]
@@ -46,6 +52,22 @@ impl Terminal {
 
     pub(crate) fn lacked_person(&self) -> bool {
         self.lacked_person.load(Ordering::Relaxed)
+    }
+
+    /// Asks a question to be answered with yes or no.
+    ///
+    /// # Errors
+    /// There is nobody to ask, or the user interrupts the command. The remedy says how to do without the question.
+    pub(crate) fn confirm(&self, question: &str, remedy: &str) -> Result<bool> {
+        if !self.has_person() {
+            let message = format!("there is no terminal to answer {question:?}; {remedy}");
+            return Err(Failure::new(Reason::PersonNeeded, message));
+        }
+        dialoguer::Confirm::new()
+            .with_prompt(question)
+            .default(false)
+            .interact()
+            .map_err(|_| Failure::new(Reason::Interrupted, "interrupted"))
     }
 
     /// Prints a note, unless the command is quiet.
@@ -92,4 +114,18 @@ impl Terminal {
 /// A note that cannot be written is lost: there is no other place for it.
 fn print(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Waits for Ctrl-C, or for the signal by which services are stopped.
+pub(crate) async fn stopped() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
+    // Without signals, the program runs until it is killed.
+    let _ = signal::ctrl_c().await;
 }

@@ -9,13 +9,12 @@ use oxmcp::{
     stdio,
 };
 use oxmcp_group::{Gateway, GatewaySession, ProxyServer, ToolRule, Upstream};
-use tokio::signal;
 
 use crate::{
     args::{self, Bridge, Connection},
     failure::{Failure, Reason, Result},
     target::Server,
-    terminal::Terminal,
+    terminal::{Terminal, stopped},
 };
 
 /// The number of random bytes of a token.
@@ -109,7 +108,7 @@ async fn start(
 }
 
 /// Listens until the user stops the program.
-async fn serve(
+pub(super) async fn serve(
     gateway: &GatewaySession,
     address: SocketAddr,
     options: &args::Http,
@@ -172,18 +171,4 @@ fn token(options: &args::Http, terminal: &Terminal) -> Result<Option<Secret>> {
         "clients need the header `Authorization: Bearer {token}`"
     ));
     Ok(Some(Secret::new(token)))
-}
-
-/// Waits for Ctrl-C, or for the signal by which services are stopped.
-async fn stopped() {
-    #[cfg(unix)]
-    if let Ok(mut terminated) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
-        tokio::select! {
-            _ = signal::ctrl_c() => {}
-            _ = terminated.recv() => {}
-        }
-        return;
-    }
-    // Without signals, the program runs until it is killed.
-    let _ = signal::ctrl_c().await;
 }

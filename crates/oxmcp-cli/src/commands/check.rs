@@ -1,364 +1,271 @@
-//! `oxmcp check`: finds out why a server does not start, or what hosts will not like about it. It calls no tool.
+//! `oxmcp check`: finds out why a server does not start, or what hosts will not like about it. It calls no tool unless one is named.
 
-use oxmcp::{
-    ClientSession, Error, FeatureKind, Finding, Revision, Schema,
-    protocol::{Prompt, Resource, Tool},
-};
-use serde::Serialize;
-use serde_json::{Value, json};
+mod balancer;
+mod call;
+mod launch;
+mod lists;
+mod report;
+mod sarif;
+
+use oxmcp::{ClientSession, Revision};
+use serde_json::json;
 use tokio::time::Instant;
 
+use self::{
+    balancer::Observer,
+    report::{Report, Severity},
+};
 use crate::{
     args::{Check, Connection, Format},
     failure::{Failure, Reason, Result},
-    output, session,
+    hosts, output, session,
     target::Server,
     terminal::Terminal,
     trace,
 };
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Some hosts or models will not cope.
-    Warning,
-    /// The server cannot be used, or not all of it.
-    Error,
-}
-
-/// Something that a check found.
-#[derive(Clone, Debug, Serialize)]
-struct Found {
-    /// The name of the rule.
-    id: String,
-    severity: Severity,
-    /// The part of the server, such as `tool "add"`.
-    place: String,
-    /// The observation, and its effect.
-    message: String,
-    /// The remedy. Empty if the message says it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    remedy: String,
-}
-
-/// The result of a check.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report {
-    target: String,
-    /// The revisions that the server speaks.
-    revisions: Vec<&'static str>,
-    /// The milliseconds until the session was open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    connected_after_ms: Option<u128>,
-    findings: Vec<Found>,
-}
-
 pub(crate) async fn run(args: Check, as_json: bool, terminal: &Terminal) -> Result<()> {
-    let server = Server::find(args.target, terminal)?;
-    if !server.words.is_empty() {
-        return Err(Failure::usage(format!(
-            "unexpected {:?}; a program follows `--`",
-            server.words
-        )));
-    }
-    let mut report = Report {
-        target: server.label.clone(),
-        revisions: Vec::new(),
-        connected_after_ms: None,
-        findings: Vec::new(),
+    let format = match args.format {
+        Format::Text if as_json => Format::Json,
+        format => format,
     };
-    let failed = report.check(&server, &args.connection, terminal).await;
-    report
-        .findings
-        .sort_by_key(|it| std::cmp::Reverse(it.severity));
-    match args.format {
-        Format::Json => output::json(&report)?,
-        Format::Sarif => output::json(&report.sarif())?,
-        Format::Text if as_json => output::json(&report)?,
-        Format::Text => output::text(&report.text())?,
+    let options = &args.connection;
+    let reports = if args.all {
+        all(options, format, terminal).await?
+    } else {
+        let mut report = match Server::find(args.target, terminal) {
+            Ok(server) => {
+                let call = (args.call.as_deref(), server.words.as_slice());
+                if call.0.is_none() && !server.words.is_empty() {
+                    return Err(Failure::usage(format!(
+                        "unexpected {:?}; a program follows `--`, and arguments are for `--call`",
+                        server.words
+                    )));
+                }
+                check(&server, call, options, terminal).await?
+            }
+            Err(failure) if format == Format::Text => return Err(failure),
+            Err(failure) => misconfigured("configuration", ("", 1), &failure),
+        };
+        report.sort();
+        if format == Format::Text {
+            output::text(&report.text())?;
+        }
+        vec![report]
+    };
+    match (format, reports.as_slice()) {
+        (Format::Text, _) => {}
+        (Format::Sarif, reports) => output::json(&sarif::sarif(reports))?,
+        (Format::Json, [report]) if !args.all => output::json(report)?,
+        (Format::Json, reports) => output::json(&json!({ "servers": reports }))?,
     }
-    if let Some(reason) = failed {
-        return Err(Failure::shown(reason));
+    let reasons: Vec<Reason> = reports.iter().filter_map(Report::reason).collect();
+    match reasons.as_slice() {
+        [] => Ok(()),
+        [reason] if !args.all => Err(Failure::shown(*reason)),
+        _ => Err(Failure::shown(Reason::Refused)),
     }
-    if report
-        .findings
-        .iter()
-        .any(|it| it.severity > Severity::Note)
-    {
-        return Err(Failure::shown(Reason::Refused));
-    }
-    Ok(())
 }
 
-impl Report {
-    /// Returns the reason for which the server cannot be used, if it cannot.
-    async fn check(
-        &mut self,
-        server: &Server,
-        options: &Connection,
-        terminal: &Terminal,
-    ) -> Option<Reason> {
-        let begun = Instant::now();
-        let session = match session::connect(server, options, terminal).await {
-            Ok(session) => session,
-            Err(failure) => {
-                self.overlooked();
-                self.add(
-                    ("connect", Severity::Error),
-                    "server",
-                    failure.to_string(),
-                    "",
-                );
-                return Some(failure.reason());
+/// Checks all configured servers, one after another: they may need the same files or ports.
+async fn all(options: &Connection, format: Format, terminal: &Terminal) -> Result<Vec<Report>> {
+    let mut reports = Vec::new();
+    for found in hosts::all(terminal) {
+        let mut report = match found {
+            Ok((label, found)) => {
+                let server = Server::configured(label, found);
+                check(&server, (None, &[]), options, terminal).await?
             }
+            Err((label, path, failure)) => misconfigured(&label, (&path, 1), &failure),
         };
-        self.connected_after_ms = Some(begun.elapsed().as_millis());
-        let listed = self.lists(&session).await;
-        if let Err(error) = &listed {
-            self.add(("list", Severity::Error), "server", error.to_string(), "");
+        report.sort();
+        if format == Format::Text {
+            output::text(&format!("{}\n", report.text()))?;
         }
-        self.manners(&session).await;
-        for it in session.tolerated() {
-            let place = if it.method.is_empty() {
-                "messages"
-            } else {
-                &it.method
-            };
-            let message = format!("{} (seen {} times)", it.leniency.reason(), it.count);
-            self.add(
-                (it.leniency.name(), Severity::Warning),
-                place,
-                message,
-                "follow the specification: other hosts may reject this",
-            );
+        reports.push(report);
+    }
+    if reports.is_empty() {
+        terminal.note("found no configured server");
+    }
+    Ok(reports)
+}
+
+/// The report about a server whose configuration cannot be used.
+fn misconfigured(target: &str, (path, line): (&str, usize), failure: &Failure) -> Report {
+    let mut report = Report::new(target, (path.to_owned(), line));
+    let remedy = "correct the file, or the command line";
+    report.add(("configuration", Severity::Error), "configuration", failure.to_string(), remedy);
+    report.unusable = Some(failure.reason());
+    report
+}
+
+/// Checks one server.
+///
+/// # Errors
+/// The command line does not fit the server.
+async fn check(
+    server: &Server,
+    (call, words): (Option<&str>, &[String]),
+    options: &Connection,
+    terminal: &Terminal,
+) -> Result<Report> {
+    let mut report = Report::new(&server.label, server.source());
+    // Warnings of another server do not count.
+    trace::take_warnings();
+    launch::command_line(&mut report, server);
+    let begun = Instant::now();
+    let session = match session::connect(server, options, terminal).await {
+        Ok(session) => session,
+        Err(failure) if failure.reason() == Reason::Usage => return Err(failure),
+        Err(failure) => {
+            report.unusable = Some(launch::explain(&mut report, &failure, server));
+            overlooked(&mut report);
+            return Ok(report);
         }
-        session::close(&session).await;
-        self.overlooked();
-        self.revisions(server, options, terminal, session.revision())
-            .await;
-        listed.err().map(|error| Failure::from(error).reason())
-    }
-
-    fn add(
-        &mut self,
-        (id, severity): (&str, Severity),
-        place: impl Into<String>,
-        message: impl Into<String>,
-        remedy: &str,
-    ) {
-        self.findings.push(Found {
-            id: id.to_owned(),
-            severity,
-            place: place.into(),
-            message: message.into(),
-            remedy: remedy.to_owned(),
-        });
-    }
-
-    /// Reports the warnings of the SDK. The deviations that it tolerates are findings of their own.
-    fn overlooked(&mut self) {
-        for warning in trace::take_warnings() {
-            if warning.contains("is not a message") {
-                let remedy = "print logs to standard error: standard output is for messages only";
-                self.add(
-                    ("stdout", Severity::Error),
-                    "standard output",
-                    warning,
-                    remedy,
-                );
-            } else if !warning.contains("tolerat") {
-                self.add(("warning", Severity::Warning), "connection", warning, "");
+    };
+    report.connected_after_ms = Some(begun.elapsed().as_millis());
+    launch::slow_start(&mut report);
+    match lists::check(&mut report, &session).await {
+        Ok(tools) => {
+            if let Some(name) = call {
+                call::check(&mut report, &session, (name, words), &tools).await?;
             }
         }
-    }
-
-    /// Checks everything that is listed, as hosts and models see it.
-    async fn lists(&mut self, session: &ClientSession) -> Result<(), Error> {
-        let mut tools: Vec<Tool> = Vec::new();
-        if session.offers(FeatureKind::Tools).await? {
-            let mut listing = session.tools();
-            while let Some(tool) = listing.next().await {
-                tools.push(tool?);
-            }
-            for it in listing.left_out() {
-                let name = it.name.as_deref().unwrap_or("without a name");
-                let place = format!("tool {name:?}");
-                self.add(
-                    ("unreadable", Severity::Error),
-                    place,
-                    it.reason.clone(),
-                    "hosts leave it out, or reject the whole list",
-                );
-            }
-        }
-        let prompts: Vec<Prompt> = match session.offers(FeatureKind::Prompts).await? {
-            true => session.prompts().all().await?,
-            false => Vec::new(),
-        };
-        let resources: Vec<Resource> = match session.offers(FeatureKind::Resources).await? {
-            true => session.resources().or_none().all().await?,
-            false => Vec::new(),
-        };
-        for tool in &tools {
-            let schemas = [
-                ("inputSchema", Some(&tool.input_schema)),
-                ("outputSchema", tool.output_schema.as_ref()),
-            ];
-            for (name, schema) in schemas {
-                let parsed = schema.map(|it| serde_json::from_str::<Value>(it.get()));
-                let Some(Ok(schema)) = parsed else { continue };
-                if let Err(error) = Schema::from_json(schema) {
-                    let place = format!("tool {:?} at /{name}", tool.name);
-                    self.add(
-                        ("invalid-schema", Severity::Error),
-                        place,
-                        error.to_string(),
-                        "use a valid JSON Schema",
-                    );
-                }
-            }
-        }
-        let name = session.server_info().map_or("server", |it| &it.name);
-        for it in Finding::of_lists(name, &tools, &prompts, &resources) {
-            let severity = if it.is_severe {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
-            let mut place = format!("{} {:?}", it.kind, it.name);
-            if !it.pointer.is_empty() {
-                place = format!("{place} at {}", it.pointer);
-            }
-            self.add((it.id, severity), place, it.effect, it.remedy);
-        }
-        Ok(())
-    }
-
-    /// Checks the answers to requests that every server must answer.
-    async fn manners(&mut self, session: &ClientSession) {
-        if let Err(error) = session.ping().await
-            && !error.is_unsupported()
-        {
-            self.add(
-                ("ping", Severity::Warning),
-                "ping",
-                error.to_string(),
-                "answer `ping` with an empty result",
-            );
+        Err(error) => {
+            report.add(("list", Severity::Error), "server", error.to_string(), "");
+            report.unusable = Some(Failure::from(error).reason());
         }
     }
+    manners(&mut report, &session).await;
+    session::close(&session).await;
+    overlooked(&mut report);
+    revisions(&mut report, server, options, terminal, session.revision()).await;
+    behind_a_balancer(&mut report, server, options, terminal).await;
+    trace::take_warnings();
+    Ok(report)
+}
 
-    /// Finds the revisions that the server speaks.
-    async fn revisions(
-        &mut self,
-        server: &Server,
-        options: &Connection,
-        terminal: &Terminal,
-        known: Revision,
-    ) {
-        for revision in Revision::ALL {
-            if revision != known && options.revision.is_some() {
+/// Reports the warnings of the SDK. The deviations that it tolerates are findings of their own.
+fn overlooked(report: &mut Report) {
+    for warning in trace::take_warnings() {
+        if warning.contains("is not a message") {
+            if report.findings.iter().any(|it| it.id == "stdout") {
                 continue;
             }
-            if revision == known || self.speaks(revision, server, options, terminal).await {
-                self.revisions.push(revision.as_str());
-            }
-        }
-        if !self.revisions.contains(&Revision::LATEST.as_str()) && options.revision.is_none() {
-            let latest = Revision::LATEST;
-            self.add(
-                ("revision", Severity::Note),
-                "server",
-                format!("does not speak the latest revision, {latest}"),
-                "update its SDK",
-            );
+            let remedy = "print logs to standard error: standard output is for messages only";
+            report.add(("stdout", Severity::Error), "standard output", warning, remedy);
+        } else if !["tolerat", "still waiting for the first response"]
+            .iter()
+            .any(|it| warning.contains(it))
+        {
+            report.add(("warning", Severity::Warning), "connection", warning, "");
         }
     }
+}
 
-    async fn speaks(
-        &self,
-        revision: Revision,
-        server: &Server,
-        options: &Connection,
-        terminal: &Terminal,
-    ) -> bool {
-        let Ok(client) = session::client(options, terminal) else {
-            return false;
+/// Checks the answers to requests that every server must answer, and reports the deviations that were tolerated.
+async fn manners(report: &mut Report, session: &ClientSession) {
+    if let Err(error) = session.ping().await
+        && !error.is_unsupported()
+    {
+        report.add(
+            ("ping", Severity::Warning),
+            "ping",
+            error.to_string(),
+            "answer `ping` with an empty result",
+        );
+    }
+    for it in session.tolerated() {
+        let place = if it.method.is_empty() {
+            "messages"
+        } else {
+            &it.method
         };
-        let client = client.revisions([revision]);
-        let Ok(session) = session::connect_with(client, server, options, terminal).await else {
-            return false;
+        let times = match it.count {
+            1 => "once".to_owned(),
+            count => format!("{count} times"),
         };
+        report.add(
+            (it.leniency.name(), Severity::Warning),
+            place,
+            format!("{} Seen {times}.", it.leniency.reason()),
+            "follow the specification: other hosts may reject this",
+        );
+    }
+}
+
+/// Finds the revisions that the server speaks.
+async fn revisions(
+    report: &mut Report,
+    server: &Server,
+    options: &Connection,
+    terminal: &Terminal,
+    known: Revision,
+) {
+    let is_pinned = options.revision.is_some();
+    for revision in Revision::ALL {
+        // Without a pin, the server has agreed to the revision of the session.
+        let is_agreed = revision == known && !is_pinned;
+        if is_pinned && revision != known {
+            continue;
+        }
+        if is_agreed || speaks(revision, server, options, terminal).await {
+            report.revisions.push(revision.as_str());
+        }
+    }
+    let latest = Revision::LATEST;
+    if !report.revisions.contains(&latest.as_str()) && !is_pinned {
+        report.add(
+            ("revision", Severity::Note),
+            "server",
+            format!("does not speak the latest revision, {latest}"),
+            "update its SDK",
+        );
+    }
+}
+
+/// Whether the server agrees to a session of the revision.
+async fn speaks(
+    revision: Revision,
+    server: &Server,
+    options: &Connection,
+    terminal: &Terminal,
+) -> bool {
+    let Ok(client) = session::client(options, terminal) else {
+        return false;
+    };
+    let client = client.revisions([revision]);
+    let Ok(session) = session::connect_with(client, server, options, terminal).await else {
+        return false;
+    };
+    // A session that is pinned to a modern revision opens without a request.
+    let speaks = match revision.is_modern() {
+        true => session.discover().await.is_ok_and(|found| {
+            let mut versions = found.supported_versions.iter();
+            versions.any(|it| it.as_str() == revision.as_str())
+        }),
+        false => true,
+    };
+    session::close(&session).await;
+    speaks
+}
+
+/// Checks a server at a URL for what balancers and proxies need.
+async fn behind_a_balancer(
+    report: &mut Report,
+    server: &Server,
+    options: &Connection,
+    terminal: &Terminal,
+) {
+    let observer = Observer::new();
+    let Some(transport) = server.observed(options, terminal, observer.clone()) else {
+        return;
+    };
+    let Ok(client) = session::client(options, terminal) else {
+        return;
+    };
+    if let Ok(session) = client.connect(transport).await {
+        balancer::check(report, &session, &observer).await;
         session::close(&session).await;
-        trace::take_warnings();
-        true
-    }
-
-    fn text(&self) -> String {
-        let mut lines = vec![self.target.clone()];
-        if !self.revisions.is_empty() {
-            lines.push(format!("  speaks {}", self.revisions.join(", ")));
-        }
-        if let Some(millis) = self.connected_after_ms {
-            lines.push(format!("  connected after {millis} ms"));
-        }
-        for it in &self.findings {
-            let severity = match it.severity {
-                Severity::Note => "note",
-                Severity::Warning => "warning",
-                Severity::Error => "error",
-            };
-            lines.push(format!(
-                "\n{severity}: {} ({})\n  {}",
-                it.place, it.id, it.message
-            ));
-            if !it.remedy.is_empty() {
-                lines.push(format!("  -> {}", it.remedy));
-            }
-        }
-        let count = |severity| {
-            self.findings
-                .iter()
-                .filter(|it| it.severity == severity)
-                .count()
-        };
-        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-        lines.push(format!("\n{errors} errors, {warnings} warnings"));
-        lines.join("\n")
-    }
-
-    /// The report in the format of code scanning services.
-    fn sarif(&self) -> Value {
-        let results = self.findings.iter().map(|it| {
-            let text = match it.remedy.as_str() {
-                "" => format!("{}: {}", it.place, it.message),
-                remedy => format!("{}: {}; {remedy}", it.place, it.message),
-            };
-            json!({
-                "ruleId": it.id,
-                "level": it.severity,
-                "message": {"text": text},
-                "locations": [{"logicalLocations": [{"fullyQualifiedName": format!("{}: {}", self.target, it.place)}]}],
-            })
-        });
-        let mut rules: Vec<&str> = self.findings.iter().map(|it| it.id.as_str()).collect();
-        rules.sort_unstable();
-        rules.dedup();
-        json!({
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [{
-                "tool": {"driver": {
-                    "name": "oxmcp check",
-                    "version": env!("CARGO_PKG_VERSION"),
-                    "rules": rules.iter().map(|it| json!({"id": it})).collect::<Vec<_>>(),
-                }},
-                "results": results.collect::<Vec<_>>(),
-            }],
-        })
     }
 }

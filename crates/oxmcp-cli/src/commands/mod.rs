@@ -7,8 +7,11 @@ mod check;
 mod complete;
 mod config;
 mod inspect;
+mod install;
+mod project;
 mod prompt;
 mod read;
+mod transcript;
 mod watch;
 
 use clap::CommandFactory;
@@ -33,6 +36,12 @@ pub(crate) async fn run(command: Command, as_json: bool, terminal: &Terminal) ->
         Command::Watch(args) => watch::run(args, terminal).await,
         Command::Check(args) => check::run(args, as_json, terminal).await,
         Command::Bridge(args) => bridge::run(args, terminal).await,
+        Command::Record(args) => transcript::record(args, terminal).await,
+        Command::Replay(args) => transcript::replay(args, terminal).await,
+        Command::Install(args) => install::install(args, as_json, terminal),
+        Command::Uninstall(args) => install::uninstall(&args, as_json, terminal),
+        Command::Package(args) => project::package(&args, as_json, terminal),
+        Command::New(args) => project::new(&args, terminal),
         Command::Login(args) => auth::login(&args.url, terminal).await,
         Command::Logout(args) => auth::logout(&args.url, terminal).await,
         Command::Auth(Auth::List) => auth::list(as_json).await,

@@ -1,59 +1,14 @@
-//! The command, as scripts run it: its output, and its exit codes.
-
-#![expect(clippy::unwrap_used, reason = "a test that cannot run fails")]
+//! The commands as scripts run them: their output, and their exit codes.
 
 use std::{
-    fs,
     io::{Read, Write},
     net::TcpListener,
-    path::PathBuf,
-    process::{Command, Output, Stdio},
     thread,
 };
 
 use serde_json::{Value, json};
 
-const OXMCP: &str = env!("CARGO_BIN_EXE_oxmcp");
-
-/// The program of the example.
-fn notes() -> String {
-    let folder = PathBuf::from(OXMCP);
-    let folder = folder.parent().unwrap();
-    folder.join("examples").join("notes").display().to_string()
-}
-
-/// Runs the command without a terminal, in an empty folder that has no configuration but this.
-fn run_in(test: &str, config: Option<&str>, args: &[&str]) -> Output {
-    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = fs::remove_dir_all(&home);
-    fs::create_dir_all(&home).unwrap();
-    if let Some(config) = config {
-        fs::write(home.join("mcp.json"), config).unwrap();
-    }
-    let mut command = Command::new(OXMCP);
-    command.args(args).current_dir(&home).stdin(Stdio::null());
-    for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA"] {
-        command.env(name, &home);
-    }
-    command.output().unwrap()
-}
-
-/// Runs the command on the example. Returns stdout, stderr and the exit code.
-fn run(test: &str, args: &[&str]) -> (String, String, i32) {
-    let notes = notes();
-    let mut all = args.to_vec();
-    all.extend(["--", &notes]);
-    parts(run_in(test, None, &all))
-}
-
-fn parts(output: Output) -> (String, String, i32) {
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        text(output.stdout),
-        text(output.stderr),
-        output.status.code().unwrap(),
-    )
-}
+use crate::support::{notes, parts, run, run_in};
 
 #[test]
 fn inspect_shows_signatures() {
@@ -251,40 +206,6 @@ fn server_that_needs_a_login_opens_no_browser() {
     });
     let (out, err, code) = parts(run_in("login", None, &["inspect", &url]));
     assert_eq!((out.as_str(), code), ("", 3), "{err}");
-}
-
-#[test]
-fn check_names_the_cause() {
-    let notes = notes();
-    let (out, err, code) = parts(run_in("check", None, &["check", "--", &notes]));
-    assert!(
-        out.contains("speaks 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28"),
-        "{out}{err}"
-    );
-    assert_eq!(code, 0, "{out}");
-    let (out, _, code) = parts(run_in(
-        "check-noisy",
-        None,
-        &["check", "--json", "--", &notes, "noisy"],
-    ));
-    let report: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (&report["findings"][0]["id"], code),
-        (&json!("stdout"), 1),
-        "{out}"
-    );
-    let (out, _, code) = parts(run_in(
-        "check-broken",
-        None,
-        &["check", "--format", "sarif", "--", &notes, "broken"],
-    ));
-    let report: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (&report["runs"][0]["results"][0]["ruleId"], code),
-        (&json!("connect"), 4),
-        "{out}"
-    );
-    assert!(out.contains("NOTES_FOLDER"), "{out}");
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! `oxmcp install` and `oxmcp uninstall`: servers in the configuration files of hosts.
+
+mod edit;
+mod entry;
+mod file;
+mod host;
+mod package;
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use self::{entry::Entry, file::Change};
+use crate::{
+    args::{HostName, Install, Place, Uninstall},
+    failure::{Failure, Result},
+    output,
+    terminal::Terminal,
+};
+
+pub(crate) fn install(args: Install, as_json: bool, terminal: &Terminal) -> Result<()> {
+    let entries = entry::entries(&args, terminal)?;
+    let replaces = args.replace;
+    let plan = |host: HostName, text: &str| {
+        let mut text = text.to_owned();
+        for entry in &entries {
+            let value = host::value(host, entry)?;
+            text = edit::insert(host, &text, &entry.name, value, replaces)?;
+        }
+        Ok(text)
+    };
+    let changes = changes(&args.place, &plan)?;
+    if !apply(&changes, &args.place, as_json, terminal)? {
+        return Ok(());
+    }
+    for Entry { name, .. } in &entries {
+        for host in &args.place.host {
+            let host = host::label(*host);
+            terminal.note(&format!(
+                "installed; `oxmcp check {host}:{name}` checks it, `oxmcp uninstall {name} --host {host}` removes it"
+            ));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn uninstall(args: &Uninstall, as_json: bool, terminal: &Terminal) -> Result<()> {
+    let plan = |host: HostName, text: &str| {
+        let mut text = text.to_owned();
+        for name in &args.names {
+            text = edit::remove(host, &text, name)?;
+        }
+        Ok(text)
+    };
+    let changes = changes(&args.place, &plan)?;
+    apply(&changes, &args.place, as_json, terminal)?;
+    Ok(())
+}
+
+type Plan<'a> = &'a dyn Fn(HostName, &str) -> Result<String>;
+
+/// The changes of all files. None is written if one of them cannot be made.
+fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for host in &place.host {
+        let path: PathBuf = host::path(*host, place.scope)?;
+        let change = Change::read(path, place.scope)?;
+        let after = plan(*host, &change.before);
+        let after = after.map_err(|failure| failure.of_server(&change.path.display().to_string()))?;
+        changes.push(change.to(after));
+    }
+    Ok(changes)
+}
+
+/// Shows the changes, asks, and writes them. Returns whether they were written.
+fn apply(changes: &[Change], place: &Place, as_json: bool, terminal: &Terminal) -> Result<bool> {
+    let changed: Vec<&Change> = changes.iter().filter(|it| it.is_change()).collect();
+    let report = |is_written: bool| {
+        let files = changes.iter().map(|it| {
+            json!({
+                "path": it.path.display().to_string(),
+                "changed": is_written && it.is_change(),
+                "diff": it.diff(),
+            })
+        });
+        output::json(&files.collect::<Vec<_>>())
+    };
+    if !as_json {
+        for change in &changed {
+            output::diff(&change.diff())?;
+        }
+    }
+    if changed.is_empty() {
+        terminal.note("the files have it already");
+    }
+    let is_wanted = !place.dry_run && !changed.is_empty();
+    if is_wanted && !place.yes {
+        let question = match changed.len() {
+            1 => "Change this file?".to_owned(),
+            count => format!("Change these {count} files?"),
+        };
+        if !terminal.confirm(&question, "pass `--yes` to change the files without asking")? {
+            return Err(Failure::usage("nothing was changed"));
+        }
+    }
+    if is_wanted {
+        for change in &changed {
+            if let Some(backup) = change.write()? {
+                terminal.note(&format!("the previous contents are in {}", backup.display()));
+            }
+        }
+    }
+    if as_json {
+        report(is_wanted)?;
+    }
+    Ok(is_wanted)
+}

@@ -1,0 +1,147 @@
+//! A file that is changed: its diff, its backup, and the write.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use similar::TextDiff;
+
+use crate::{
+    args::Scope,
+    commands::transcript::without_secrets,
+    failure::{Failure, Reason, Result},
+};
+
+/// The maximum size of a file. Some hosts keep their history in the same file.
+const MAX_BYTES: u64 = 64 << 20;
+/// The lines of a diff around a change.
+const CONTEXT: usize = 3;
+
+/// A file before and after the change.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The path, as the host has it.
+    pub(super) path: PathBuf,
+    /// The file itself, if the path is a link.
+    real: PathBuf,
+    exists: bool,
+    has_mark: bool,
+    scope: Scope,
+    pub(super) before: String,
+    after: String,
+}
+
+impl Change {
+    /// Reads a file. One that does not exist is empty.
+    pub(super) fn read(path: PathBuf, scope: Scope) -> Result<Self> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!("could not read {}: {error}", path.display()))
+        };
+        let real = match fs::canonicalize(&path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.clone(),
+            Err(error) => return Err(failed(&error)),
+        };
+        let read = text(&real).map_err(|error| failed(&error))?;
+        let exists = read.is_some();
+        let read = read.unwrap_or_default();
+        let has_mark = read.starts_with('\u{feff}');
+        let before = read.trim_start_matches('\u{feff}').to_owned();
+        Ok(Self { path, real, exists, has_mark, scope, after: before.clone(), before })
+    }
+
+    #[must_use]
+    pub(super) fn to(mut self, after: String) -> Self {
+        self.after = after;
+        self
+    }
+
+    pub(super) fn is_change(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// The change as a unified diff. Secrets are replaced: lines around the change may contain those of other servers.
+    pub(super) fn diff(&self) -> String {
+        let name = self.path.display().to_string();
+        let old = if self.exists { &name } else { "/dev/null" };
+        let (before, after) = (self.before.replace('\r', ""), self.after.replace('\r', ""));
+        let diff = TextDiff::from_lines(&before, &after);
+        let diff = diff.unified_diff().context_radius(CONTEXT).header(old, &name).to_string();
+        diff.lines().map(|line| without_secrets(line) + "\n").collect()
+    }
+
+    /// Writes the file. Returns the path of the backup, if there was a file.
+    ///
+    /// The new contents are in place at once or not at all, and the file keeps its permissions.
+    pub(super) fn write(&self) -> Result<Option<PathBuf>> {
+        let failed = |error: io::Error| {
+            let path = self.path.display();
+            Failure::new(Reason::Refused, format!("could not write {path}: {error}"))
+        };
+        let now = text(&self.real).map_err(failed)?;
+        let is_same = now.as_deref().map(|it| it.trim_start_matches('\u{feff}')) == self.exists.then_some(self.before.as_str());
+        if !is_same {
+            let path = self.path.display();
+            return Err(Failure::new(
+                Reason::Refused,
+                format!("could not write {path}: another program has changed it meanwhile; run the command again"),
+            ));
+        }
+        let folder = self.real.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let backup = self.exists.then(|| self.backup());
+        if let Some(backup) = &backup {
+            fs::copy(&self.real, backup).map_err(failed)?;
+        }
+        self.replace(folder).map_err(failed)?;
+        Ok(backup)
+    }
+
+    fn backup(&self) -> PathBuf {
+        let mut name = OsString::from(&self.real);
+        name.push(".oxmcp-backup");
+        PathBuf::from(name)
+    }
+
+    fn replace(&self, folder: &Path) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mark = if self.has_mark { "\u{feff}" } else { "" };
+        io::Write::write_all(&mut file, format!("{mark}{}", self.after).as_bytes())?;
+        if self.exists {
+            file.as_file().set_permissions(fs::metadata(&self.real)?.permissions())?;
+        } else if self.scope == Scope::Project {
+            make_readable(file.as_file())?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(&self.real)?;
+        Ok(())
+    }
+}
+
+/// Lets others read a file of a project, as they read its other files. A file of the user stays private.
+#[cfg(unix)]
+fn make_readable(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &fs::File) -> io::Result<()> {
+    Ok(())
+}
+
+/// The text of a file. `None` if it does not exist.
+fn text(path: &Path) -> io::Result<Option<String>> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.len() > MAX_BYTES => {
+            Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")))
+        }
+        Ok(_) => fs::read_to_string(path).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

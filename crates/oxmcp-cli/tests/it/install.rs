@@ -1,0 +1,165 @@
+//! Changes of the configuration files of hosts.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{folder, notes, run_at};
+
+const HOSTS: [(&str, &str); 7] = [
+    ("claude-desktop", "Claude/claude_desktop_config.json"),
+    ("claude-code", ".claude.json"),
+    ("vscode", "Code/User/mcp.json"),
+    ("cursor", ".cursor/mcp.json"),
+    ("codex", ".codex/config.toml"),
+    ("gemini", ".gemini/settings.json"),
+    ("opencode", ".config/opencode/opencode.json"),
+];
+
+fn read(home: &Path, path: &str) -> String {
+    fs::read_to_string(home.join(path)).unwrap()
+}
+
+#[test]
+fn installed_servers_are_found_and_removed() {
+    let home = folder("install");
+    let notes = notes();
+    for (host, path) in HOSTS {
+        let args = ["install", "--yes", "--host", host, "--name", "tea", "--env", "LEVEL=a \"b\"", "--", &notes, "ok"];
+        let (out, err, code) = run_at(&home, &args);
+        assert_eq!(code, 0, "{host}: {err}");
+        assert!(out.contains(&format!("+++ {}", home.join(path).display())), "{out}");
+        // The readers of the group, which are those of the hosts, find the server.
+        let target = format!("{}#tea", home.join(path).display());
+        let (out, err, code) = run_at(&home, &["read", &target, "notes://today"]);
+        assert_eq!((out.as_str(), code), ("Buy tea.\n", 0), "{host}: {err}");
+        let (_, err, code) = run_at(&home, &args);
+        assert!(err.contains("have it already") && code == 0, "{host}: {err}");
+        let args = ["uninstall", "--yes", "--host", host, "tea"];
+        let (_, err, code) = run_at(&home, &args);
+        assert_eq!(code, 0, "{host}: {err}");
+        assert!(!read(&home, path).contains(&notes), "{host}");
+        let (_, err, code) = run_at(&home, &args);
+        assert!(err.contains("no server \"tea\"") && code == 2, "{host}: {err}");
+    }
+}
+
+#[test]
+fn servers_at_urls_have_the_form_of_each_host() {
+    let home = folder("install-url");
+    let mut all = String::new();
+    for (host, path) in HOSTS {
+        let args = ["install", "--yes", "--host", host, "https://mcp.example.com/mcp", "--header", "X-Team: tea"];
+        let (_, err, code) = run_at(&home, &args);
+        assert_eq!(code, 0, "{host}: {err}");
+        let text = read(&home, path).replace(crate::support::OXMCP, "/bin/oxmcp");
+        all.push_str(&format!("{host}\n{text}\n"));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn nothing_is_changed_without_a_confirmation() {
+    let home = folder("install-asks");
+    let before = "// mine\n{ \"servers\": {} }\n";
+    fs::create_dir(home.join(".vscode")).unwrap();
+    let path = home.join(".vscode/mcp.json");
+    fs::write(&path, before).unwrap();
+    let install = ["install", "--host", "vscode", "--scope", "project", "https://example.com/mcp"];
+    let (out, err, code) = run_at(&home, &install);
+    assert!(err.contains("pass `--yes`") && out.contains("+"), "{out}{err}");
+    assert_eq!(code, 6);
+    let mut dry = install.to_vec();
+    dry.push("--dry-run");
+    let (out, err, code) = run_at(&home, &dry);
+    assert_eq!((err.as_str(), code), ("", 0), "{out}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    // One file that cannot be changed keeps the others as they are.
+    fs::write(home.join(".mcp.json"), "{ broken").unwrap();
+    let mut both = install.to_vec();
+    both.extend(["--host", "claude-code", "--yes"]);
+    let (_, err, code) = run_at(&home, &both);
+    assert!(err.contains(".mcp.json: could not read the file, so it is not changed"), "{err}");
+    assert_eq!(code, 2);
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn file_keeps_its_link_mode_and_backup() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let home = folder("install-mode");
+    let before = "\u{feff}{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\"command\": \"a\", \"env\": {\"API_KEY\": \"hunter2\"}} // mine\r\n\t}\r\n}\r\n";
+    fs::create_dir(home.join("dotfiles")).unwrap();
+    let real = home.join("dotfiles/claude.json");
+    fs::write(&real, before).unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink(&real, home.join(".claude.json")).unwrap();
+    let args = ["install", "--yes", "--host", "claude-code", "https://example.com/mcp"];
+    let (out, err, code) = run_at(&home, &args);
+    assert_eq!(code, 0, "{err}");
+    assert!(!out.contains("hunter2") && out.contains("[redacted]"), "{out}");
+    assert!(fs::symlink_metadata(home.join(".claude.json")).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    let after = fs::read_to_string(&real).unwrap();
+    assert!(after.starts_with("\u{feff}{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\"command\": \"a\", \"env\": {\"API_KEY\": \"hunter2\"}}"), "{after}");
+    assert!(after.contains("// mine\r\n") && after.contains("\r\n\t\t\"example\": {\r\n\t\t\t\"type\": \"http\""), "{after}");
+    let backup = fs::read_to_string(home.join("dotfiles/claude.json.oxmcp-backup")).unwrap();
+    assert_eq!(backup, before);
+    let (_, err, code) = run_at(&home, &["uninstall", "--yes", "--host", "claude-code", "example"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(fs::read_to_string(&real).unwrap(), before);
+}
+
+#[test]
+fn servers_move_between_hosts() {
+    let home = folder("install-move");
+    let config = json!({"mcpServers": {
+        "tea": {"command": "npx", "args": ["-y", "tea"], "env": {"A": "1"}},
+        "variable": {"command": "npx", "args": ["${HOME}"]},
+    }});
+    fs::create_dir(home.join(".cursor")).unwrap();
+    fs::write(home.join(".cursor/mcp.json"), config.to_string()).unwrap();
+    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "codex", "cursor:tea"]);
+    assert_eq!(code, 0, "{err}");
+    insta::assert_snapshot!(read(&home, ".codex/config.toml"), @r#"
+    [mcp_servers.tea]
+    command = "npx"
+    args = ["-y", "tea"]
+    env = { A = "1" }
+    "#);
+    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "codex", "cursor:variable"]);
+    assert!(err.contains("uses variables of its host"), "{err}");
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn described_servers_are_installed() {
+    let home = folder("install-described");
+    let server = json!({
+        "name": "io.github.me/tea",
+        "packages": [
+            {"registryType": "mcpb", "identifier": "https://x/tea.mcpb", "transport": {"type": "stdio"}},
+            {"registryType": "npm", "identifier": "@me/tea", "version": "1.2.3", "transport": {"type": "stdio"},
+             "packageArguments": [{"type": "named", "name": "--level", "value": "3"}, {"type": "positional", "valueHint": "x", "value": "y"}],
+             "environmentVariables": [{"name": "TOKEN", "isRequired": true, "isSecret": true}, {"name": "MODE", "default": "fast"}]},
+        ],
+    });
+    fs::write(home.join("server.json"), server.to_string()).unwrap();
+    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "claude-code", "server.json"]);
+    assert_eq!(code, 0, "{err}");
+    let file: Value = serde_json::from_str(&read(&home, ".claude.json")).unwrap();
+    assert_eq!(
+        file["mcpServers"]["tea"],
+        json!({
+            "type": "stdio",
+            "command": "npx",
+            "args": ["-y", "@me/tea@1.2.3", "--level", "3", "y"],
+            "env": {"MODE": "fast", "TOKEN": "${TOKEN}"},
+        })
+    );
+    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "claude-desktop", "server.json"]);
+    assert!(err.contains("--env TOKEN=value"), "{err}");
+    assert_eq!(code, 2);
+}

@@ -1,0 +1,11 @@
+//! Tests of the command, as scripts and hosts run it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot run fails")]
+
+mod bridge;
+mod check;
+mod commands;
+mod install;
+mod project;
+mod support;
+mod transcript;
