@@ -1,7 +1,8 @@
 //! The configuration files of hosts: where they are, and which servers they have.
 
 use std::{
-    env,
+    collections::HashSet,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -24,7 +25,9 @@ pub(crate) struct Source {
 /// The files that exist: first those of the current folder, then those of the user.
 pub(crate) fn sources() -> Vec<Source> {
     let mut found = candidates();
-    found.retain(|it| it.path.is_file());
+    // In the home folder, a file of the folder is that of the user.
+    let mut seen = HashSet::new();
+    found.retain(|it| fs::canonicalize(&it.path).is_ok_and(|real| real.is_file() && seen.insert(real)));
     found
 }
 

@@ -65,9 +65,9 @@ impl Bridge {
         let answer = self.send("POST", None, &request.to_string());
         let session = answer.lines().find_map(|it| it.strip_prefix("mcp-session-id: "));
         let session = session.unwrap_or_else(|| panic!("{answer}")).to_owned();
-        let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+        let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo"}});
         let answer = self.send("POST", Some(&session), &request.to_string());
-        assert!(answer.contains("echo"), "{answer}");
+        assert!(answer.contains("done"), "{answer}");
         session
     }
 
@@ -75,6 +75,14 @@ impl Bridge {
     fn children(&self) -> usize {
         let path = format!("/proc/{0}/task/{0}/children", self.child.id());
         fs::read_to_string(path).unwrap().split_whitespace().count()
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        // It has ended already, unless the test fails.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -114,13 +122,11 @@ fn bridge_of_a_host_ends_with_its_input() {
 #[ignore = "slow"]
 fn ended_sessions_leave_no_process() {
     let home = folder("bridge-many");
-    let mut bridge = Bridge::start(&home);
+    let bridge = Bridge::start(&home);
     for _ in 0..1000 {
         let session = bridge.open();
         bridge.send("DELETE", Some(&session), "");
     }
     // The last ones may still be ending.
     assert!(bridge.children() < 8, "{}", bridge.children());
-    bridge.child.kill().unwrap();
-    bridge.child.wait().unwrap();
 }

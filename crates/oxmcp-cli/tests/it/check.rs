@@ -34,7 +34,7 @@ fn check_names_the_cause() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (&report["runs"][0]["results"][0]["ruleId"], code),
-        (&json!("connect"), 4),
+        (&json!("environment"), 4),
         "{out}"
     );
     assert!(out.contains("NOTES_FOLDER"), "{out}");
@@ -87,8 +87,8 @@ fn deviations_are_named() {
     let info = r#""serverInfo":{"name":"s","version":"1"}"#;
     let tool = |members: &str| tools(&format!(r#"{{"name":"echo","description":"Echoes","inputSchema":{{"type":"object","properties":{{}}}},{members}}}"#));
     for (expected, method, line) in [
-        ("null-member", "initialize", initialize(&format!(r#""capabilities":{{"tools":{{}}}},"instructions":null,{info}"#))),
-        ("empty-array", "initialize", initialize(&format!(r#""capabilities":{{"tools":[]}},{info}"#))),
+        ("null-member", "tools/list", tool(r#""icons":null"#)),
+        ("empty-array", "initialize", initialize(&format!(r#""capabilities":[],{info}"#))),
         ("missing-member", "initialize", initialize(r#""capabilities":{"tools":{}},"serverInfo":{"name":"s"}"#)),
         ("other-type", "tools/list", tool(r#""annotations":{"readOnlyHint":"true"}"#)),
         ("lone-surrogate", "tools/list", tool(r#""title":"\ud83d""#)),
@@ -149,7 +149,7 @@ fn lists_that_hosts_refuse_are_found() {
         ("long-name", "warning", tool(&"a".repeat(65), object)),
         ("no-description", "warning", tool("a", object).replace(r#""description":"d","#, "")),
         ("invalid-schema", "error", tool("a", r#"{"type":"object","properties":{"x":{"type":"nope"}}}"#)),
-        ("no-items", "error", tool("a", r#"{"type":"object","properties":{"x":{"type":"array"}}}"#)),
+        ("no-items", "warning", tool("a", r#"{"type":"object","properties":{"x":{"type":"array"}}}"#)),
     ] {
         let (findings, code) = scripted("check-lists", &json!({"tools/list": tools(&list)}), &[]);
         let found = findings.iter().find(|it| it["id"] == expected);
@@ -213,9 +213,9 @@ fn configuration_is_checked_before_its_servers() {
     assert_eq!(
         found.collect::<Vec<_>>(),
         [
-            "mcp.json:my notes: server-name secret-argument",
             "mcp.json:broken: configuration",
             "mcp.json:good: ",
+            "mcp.json:my notes: server-name secret-argument",
         ]
     );
     assert_eq!(code, 1, "{err}");

@@ -195,7 +195,22 @@ mod tests {
     fn comments_and_formatting_stay() {
         let before = "\u{7b}\r\n    // mine\r\n    \"theme\": \"dark\", /* why */\r\n    \"mcpServers\": {\r\n        \"a\": {\"command\": \"a\"}, // first\r\n    },\r\n}\r\n";
         let after = insert(HostName::Cursor, before, "tea", server(), false).unwrap();
-        insta::assert_snapshot!(after.replace('\r', "␍"));
+        insta::assert_snapshot!(after.replace('\r', "␍"), @r#"
+        {␍
+            // mine␍
+            "theme": "dark", /* why */␍
+            "mcpServers": {␍
+                "a": {"command": "a"}, // first␍
+                "tea": {␍
+                    "command": "npx",␍
+                    "args": ["-y", "some\"server"],␍
+                    "env": {␍
+                        "A": "1",␍
+                    },␍
+                },␍
+            },␍
+        }␍
+        "#);
         let again = insert(HostName::Cursor, &after, "tea", server(), false).unwrap();
         assert_eq!(again, after);
         let removed = remove(HostName::Cursor, &after, "tea").unwrap();
@@ -206,7 +221,18 @@ mod tests {
     fn toml_keeps_its_comments() {
         let before = "# mine\nmodel = \"x\" # why\n\n[mcp_servers.a]\ncommand = \"a\" # first\n";
         let after = insert(HostName::Codex, before, "tea", server(), false).unwrap();
-        insta::assert_snapshot!(after);
+        insta::assert_snapshot!(after, @r#"
+        # mine
+        model = "x" # why
+
+        [mcp_servers.a]
+        command = "a" # first
+
+        [mcp_servers.tea]
+        command = "npx"
+        args = ["-y", 'some"server']
+        env = { A = "1" }
+        "#);
         assert_eq!(insert(HostName::Codex, &after, "tea", server(), false).unwrap(), after);
         assert_eq!(remove(HostName::Codex, &after, "tea").unwrap(), before);
     }
@@ -235,6 +261,19 @@ mod tests {
             let removed = remove(host, &text, "tea").unwrap();
             assert!(!removed.contains("npx"), "{removed}");
         }
-        insta::assert_snapshot!(insert(HostName::Vscode, "", "tea", server(), false).unwrap());
+        let text = insert(HostName::Vscode, "", "tea", server(), false).unwrap();
+        insta::assert_snapshot!(text, @r#"
+        {
+          "servers": {
+            "tea": {
+              "command": "npx",
+              "args": ["-y", "some\"server"],
+              "env": {
+                "A": "1"
+              }
+            }
+          }
+        }
+        "#);
     }
 }

@@ -1,6 +1,7 @@
 //! `oxmcp record`: passes the messages of a host and a server through, and writes them to a file.
 
 use std::{
+    cell::Cell,
     env,
     fs::OpenOptions,
     io::{self, Write},
@@ -77,8 +78,10 @@ async fn pass_both<R: ReadHalf, W: WriteHalf>(
     transcript: &Transcript,
     terminal: &Terminal,
 ) -> Result<()> {
+    let has_ended = Cell::new(false);
     let up = async {
         let passed = pass(Side::Client, &mut host_read, &mut server_write, transcript, terminal).await;
+        has_ended.set(true);
         // The result of the session is known by then.
         let _ = timeout(CLOSE, server_write.close()).await;
         passed
@@ -92,6 +95,10 @@ async fn pass_both<R: ReadHalf, W: WriteHalf>(
             Ok(())
         }
         passed = &mut down => {
+            // The server ends because its input has ended.
+            if has_ended.get() {
+                return up.await;
+            }
             passed?;
             Err(Failure::new(Reason::Unreachable, "the server has ended the session"))
         }

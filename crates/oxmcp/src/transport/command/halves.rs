@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use oxmcp_protocol::framing::lines::NextLine;
+use oxmcp_protocol::framing::{after_byte_order_mark, lines::NextLine};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::{
@@ -136,6 +136,8 @@ fn may_be_message(line: &[u8]) -> bool {
     if line.starts_with(b"{\"") {
         return true;
     }
+    // The session decides whether a byte order mark is tolerated.
+    let line = after_byte_order_mark(line).unwrap_or(line);
     let mut bytes = line.iter().filter(|byte| !byte.is_ascii_whitespace());
     match (bytes.next(), bytes.next()) {
         (Some(b'{'), next) => matches!(next, Some(b'"' | b'}') | None),
@@ -199,6 +201,7 @@ mod tests {
             "{",
             "{ \"",
             "\t[ ]",
+            "\u{feff}{\"a\":1}",
         ] {
             assert!(may_be_message(message.as_bytes()), "{message:?}");
         }
