@@ -35,11 +35,19 @@ fn main() -> ExitCode {
     }
     for request in io::stdin().lock().lines().map_while(Result::ok) {
         let request: Value = serde_json::from_str(&request).unwrap_or_default();
-        let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
-        let Some(id) = request.get("id") else { continue };
+        let method = request
+            .get("method")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let Some(id) = request.get("id") else {
+            continue;
+        };
         let mut answers = ANSWERS.iter();
-        let usual = answers.find(|(name, _)| *name == method).map(|(_, line)| *line);
-        let unknown = r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"unknown method"}}"#;
+        let usual = answers
+            .find(|(name, _)| *name == method)
+            .map(|(_, line)| *line);
+        let unknown =
+            r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"unknown method"}}"#;
         match line(method).or(usual).unwrap_or(unknown) {
             "exit" => {
                 let _ = writeln!(io::stderr(), "thread 'main' panicked at src/main.rs:1:1");
@@ -55,5 +63,7 @@ fn main() -> ExitCode {
 /// A line that cannot be written is for a client that has ended.
 fn print(line: &str) {
     let mut out = io::stdout();
-    let _ = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
+    let _ = out
+        .write_all(format!("{line}\n").as_bytes())
+        .and_then(|()| out.flush());
 }

@@ -27,7 +27,9 @@ pub(crate) fn sources() -> Vec<Source> {
     let mut found = candidates();
     // In the home folder, a file of the folder is that of the user.
     let mut seen = HashSet::new();
-    found.retain(|it| fs::canonicalize(&it.path).is_ok_and(|real| real.is_file() && seen.insert(real)));
+    found.retain(|it| {
+        fs::canonicalize(&it.path).is_ok_and(|real| real.is_file() && seen.insert(real))
+    });
     found
 }
 
@@ -106,7 +108,14 @@ pub(crate) fn all(terminal: &Terminal) -> Vec<Result<(String, Found), Unusable>>
         };
         let config = match reader(terminal, None).read(&path) {
             Ok(config) => config,
-            Err(error) if error.mistakes().iter().all(|it| it.message.starts_with("has no servers")) => continue,
+            Err(error)
+                if error
+                    .mistakes()
+                    .iter()
+                    .all(|it| it.message.starts_with("has no servers")) =>
+            {
+                continue;
+            }
             Err(error) => {
                 all.push(unusable(format!("{host}:{}", path.display()), error));
                 continue;
@@ -116,7 +125,13 @@ pub(crate) fn all(terminal: &Terminal) -> Vec<Result<(String, Found), Unusable>>
             let label = format!("{host}:{name}");
             all.push(match reader(terminal, Some(name)).read(&path) {
                 Ok(config) => match server(&config, name) {
-                    Some(config) => Ok((label, Found { path: path.clone(), config })),
+                    Some(config) => Ok((
+                        label,
+                        Found {
+                            path: path.clone(),
+                            config,
+                        },
+                    )),
                     None => continue,
                 },
                 Err(error) => unusable(label, error),

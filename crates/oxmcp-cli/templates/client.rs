@@ -1,6 +1,9 @@
 //! A client of the Model Context Protocol: starts a server, and shows its tools.
 
-use std::{env, io::{self, Write}};
+use std::{
+    env,
+    io::{self, Write},
+};
 
 use oxmcp::{Client, ClientSession, Command};
 
@@ -8,7 +11,11 @@ use oxmcp::{Client, ClientSession, Command};
 async fn tools(session: &ClientSession) -> oxmcp::Result<Vec<String>> {
     let tools = session.tools().all().await?;
     let line = |it: &oxmcp::protocol::Tool| {
-        format!("{}: {}", it.name, it.description.as_deref().unwrap_or_default())
+        format!(
+            "{}: {}",
+            it.name,
+            it.description.as_deref().unwrap_or_default()
+        )
     };
     Ok(tools.iter().map(line).collect())
 }
@@ -17,7 +24,9 @@ async fn tools(session: &ClientSession) -> oxmcp::Result<Vec<String>> {
 async fn main() -> oxmcp::Result<()> {
     let mut words = env::args().skip(1);
     let Some(program) = words.next() else {
-        return Err(oxmcp::Error::misuse("no server is named; pass its program and arguments"));
+        return Err(oxmcp::Error::misuse(
+            "no server is named; pass its program and arguments",
+        ));
     };
     let client = Client::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let session = client.connect(Command::new(program).args(words)).await?;

@@ -94,7 +94,12 @@ async fn all(options: &Connection, format: Format, terminal: &Terminal) -> Resul
 fn misconfigured(target: &str, (path, line): (&str, usize), failure: &Failure) -> Report {
     let mut report = Report::new(target, (path.to_owned(), line));
     let remedy = "correct the file, or the command line";
-    report.add(("configuration", Severity::Error), "configuration", failure.to_string(), remedy);
+    report.add(
+        ("configuration", Severity::Error),
+        "configuration",
+        failure.to_string(),
+        remedy,
+    );
     report.unusable = Some(failure.reason());
     report
 }
@@ -153,7 +158,12 @@ fn overlooked(report: &mut Report) {
                 continue;
             }
             let remedy = "print logs to standard error: standard output is for messages only";
-            report.add(("stdout", Severity::Error), "standard output", warning, remedy);
+            report.add(
+                ("stdout", Severity::Error),
+                "standard output",
+                warning,
+                remedy,
+            );
         } else if !["tolerat", "still waiting for the first response"]
             .iter()
             .any(|it| warning.contains(it))

@@ -66,7 +66,8 @@ fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
         let path: PathBuf = host::path(*host, place.scope)?;
         let change = Change::read(path, place.scope)?;
         let after = plan(*host, &change.before);
-        let after = after.map_err(|failure| failure.of_server(&change.path.display().to_string()))?;
+        let after =
+            after.map_err(|failure| failure.of_server(&change.path.display().to_string()))?;
         changes.push(change.to(after));
     }
     Ok(changes)
@@ -106,7 +107,10 @@ fn apply(changes: &[Change], place: &Place, as_json: bool, terminal: &Terminal) 
     if is_wanted {
         for change in &changed {
             if let Some(backup) = change.write()? {
-                terminal.note(&format!("the previous contents are in {}", backup.display()));
+                terminal.note(&format!(
+                    "the previous contents are in {}",
+                    backup.display()
+                ));
             }
         }
     }

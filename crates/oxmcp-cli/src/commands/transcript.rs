@@ -1,9 +1,13 @@
 //! `oxmcp record` and `oxmcp replay`: sessions in files.
 
 mod format;
-mod recorded;
 mod record;
+mod recorded;
 mod redact;
 mod replay;
 
-pub(crate) use self::{record::run as record, redact::{secret_in, without_secrets}, replay::run as replay};
+pub(crate) use self::{
+    record::run as record,
+    redact::{secret_in, without_secrets},
+    replay::run as replay,
+};

@@ -29,30 +29,62 @@ impl Bridge {
     /// Starts a bridge to the scripted server, which holds a pipe of the test open for as long as it lives.
     fn start(home: &Path) -> Self {
         let pipe = home.join("alive");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
         // A pipe opens for writing only if there is a reader.
-        let reader = OpenOptions::new().read(true).custom_flags(NONBLOCK).open(pipe).unwrap();
+        let reader = OpenOptions::new()
+            .read(true)
+            .custom_flags(NONBLOCK)
+            .open(pipe)
+            .unwrap();
         let script = format!("exec 9>alive; exec {}", example("scripted"));
-        let args = ["bridge", "--listen", "127.0.0.1:0", "--no-token", "--", "sh", "-c", &script];
+        let args = [
+            "bridge",
+            "--listen",
+            "127.0.0.1:0",
+            "--no-token",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ];
         let mut command = command(home, &args);
         command.stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut lines = lines.map_while(Result::ok);
         let line = lines.find(|it| it.contains("listening on")).unwrap();
-        let address = line.rsplit("http://").next().unwrap().trim_end_matches('/').to_owned();
-        Self { child, address, _reader: reader }
+        let address = line
+            .rsplit("http://")
+            .next()
+            .unwrap()
+            .trim_end_matches('/')
+            .to_owned();
+        Self {
+            child,
+            address,
+            _reader: reader,
+        }
     }
 
     fn send(&self, method: &str, session: Option<&str>, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let session = session.map(|it| format!("mcp-session-id: {it}\r\n")).unwrap_or_default();
+        let session = session
+            .map(|it| format!("mcp-session-id: {it}\r\n"))
+            .unwrap_or_default();
         let length = body.len();
         let head = format!(
             "{method} / HTTP/1.1\r\nhost: {}\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\n{session}content-length: {length}\r\nconnection: close\r\n\r\n",
             self.address
         );
-        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        stream
+            .write_all(format!("{head}{body}").as_bytes())
+            .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -63,9 +95,12 @@ impl Bridge {
         let client = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client});
         let answer = self.send("POST", None, &request.to_string());
-        let session = answer.lines().find_map(|it| it.strip_prefix("mcp-session-id: "));
+        let session = answer
+            .lines()
+            .find_map(|it| it.strip_prefix("mcp-session-id: "));
         let session = session.unwrap_or_else(|| panic!("{answer}")).to_owned();
-        let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo"}});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "echo"}});
         let answer = self.send("POST", Some(&session), &request.to_string());
         assert!(answer.contains("done"), "{answer}");
         session
@@ -104,7 +139,13 @@ fn killed_bridge_leaves_no_process() {
         // It opens at once, because the processes of the sessions write to it.
         let pipe = File::open(home.join("alive")).unwrap();
         let id = bridge.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-s", signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
         bridge.child.wait().unwrap();
         assert!(all_ended(pipe), "{signal}");
     }

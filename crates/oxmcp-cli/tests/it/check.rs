@@ -1,6 +1,11 @@
 //! `oxmcp check` against good servers, and against servers that are broken in one way each.
 
-use std::{fs, io::{BufRead, BufReader, Read, Write}, net::TcpListener, thread};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    thread,
+};
 
 use serde_json::{Value, json};
 
@@ -52,7 +57,10 @@ fn scripted(test: &str, script: &Value, args: &[&str]) -> (Vec<Value>, i32) {
 }
 
 fn ids(findings: &[Value]) -> Vec<&str> {
-    findings.iter().map(|it| it["id"].as_str().unwrap()).collect()
+    findings
+        .iter()
+        .map(|it| it["id"].as_str().unwrap())
+        .collect()
 }
 
 fn result(result: &str) -> String {
@@ -63,7 +71,8 @@ fn tools(tools: &str) -> String {
     result(&format!(r#"{{"tools":[{tools}]}}"#))
 }
 
-const ECHO: &str = r#"{"name":"echo","description":"Echoes","inputSchema":{"type":"object","properties":{}}}"#;
+const ECHO: &str =
+    r#"{"name":"echo","description":"Echoes","inputSchema":{"type":"object","properties":{}}}"#;
 
 #[test]
 fn legacy_server_does_not_speak_modern_revisions() {
@@ -85,25 +94,72 @@ fn deviations_are_named() {
         result(&format!("{{{version},{members}}}"))
     };
     let info = r#""serverInfo":{"name":"s","version":"1"}"#;
-    let tool = |members: &str| tools(&format!(r#"{{"name":"echo","description":"Echoes","inputSchema":{{"type":"object","properties":{{}}}},{members}}}"#));
+    let tool = |members: &str| {
+        tools(&format!(
+            r#"{{"name":"echo","description":"Echoes","inputSchema":{{"type":"object","properties":{{}}}},{members}}}"#
+        ))
+    };
     for (expected, method, line) in [
         ("null-member", "tools/list", tool(r#""icons":null"#)),
-        ("empty-array", "initialize", initialize(&format!(r#""capabilities":[],{info}"#))),
-        ("missing-member", "initialize", initialize(r#""capabilities":{"tools":{}},"serverInfo":{"name":"s"}"#)),
-        ("other-type", "tools/list", tool(r#""annotations":{"readOnlyHint":"true"}"#)),
+        (
+            "empty-array",
+            "initialize",
+            initialize(&format!(r#""capabilities":[],{info}"#)),
+        ),
+        (
+            "missing-member",
+            "initialize",
+            initialize(r#""capabilities":{"tools":{}},"serverInfo":{"name":"s"}"#),
+        ),
+        (
+            "other-type",
+            "tools/list",
+            tool(r#""annotations":{"readOnlyHint":"true"}"#),
+        ),
         ("lone-surrogate", "tools/list", tool(r#""title":"\ud83d""#)),
         ("member-left-out", "tools/list", tool(r#""annotations":7"#)),
-        ("entry-left-out", "tools/list", tools(&format!(r#"{ECHO},{{"description":"nameless"}}"#))),
-        ("envelope-member", "tools/list", format!(r#"{{"jsonrpc":"2.0","id":$ID,"error":null,"result":{{"tools":[{ECHO}]}}}}"#)),
-        ("jsonrpc-version", "tools/list", format!(r#"{{"id":$ID,"result":{{"tools":[{ECHO}]}}}}"#)),
+        (
+            "entry-left-out",
+            "tools/list",
+            tools(&format!(r#"{ECHO},{{"description":"nameless"}}"#)),
+        ),
+        (
+            "envelope-member",
+            "tools/list",
+            format!(r#"{{"jsonrpc":"2.0","id":$ID,"error":null,"result":{{"tools":[{ECHO}]}}}}"#),
+        ),
+        (
+            "jsonrpc-version",
+            "tools/list",
+            format!(r#"{{"id":$ID,"result":{{"tools":[{ECHO}]}}}}"#),
+        ),
         ("empty-result", "ping", result("null")),
-        ("byte-order-mark", "tools/list", format!("\u{feff}{}", tools(ECHO))),
-        ("text-id", "tools/list", tools(ECHO).replace("$ID", "\"$ID\"")),
-        ("error-object", "ping", r#"{"jsonrpc":"2.0","id":$ID,"error":"no"}"#.to_owned()),
-        ("repeated-cursor", "tools/list", result(&format!(r#"{{"tools":[{ECHO}],"nextCursor":""}}"#))),
+        (
+            "byte-order-mark",
+            "tools/list",
+            format!("\u{feff}{}", tools(ECHO)),
+        ),
+        (
+            "text-id",
+            "tools/list",
+            tools(ECHO).replace("$ID", "\"$ID\""),
+        ),
+        (
+            "error-object",
+            "ping",
+            r#"{"jsonrpc":"2.0","id":$ID,"error":"no"}"#.to_owned(),
+        ),
+        (
+            "repeated-cursor",
+            "tools/list",
+            result(&format!(r#"{{"tools":[{ECHO}],"nextCursor":""}}"#)),
+        ),
     ] {
         let (findings, code) = scripted("check-odd", &json!({ method: line }), &[]);
-        assert!(ids(&findings).contains(&expected), "{expected}: {findings:#?}");
+        assert!(
+            ids(&findings).contains(&expected),
+            "{expected}: {findings:#?}"
+        );
         assert_eq!(code, 1, "{expected}");
     }
 }
@@ -112,53 +168,117 @@ fn deviations_are_named() {
 fn odd_results_are_found_only_with_a_call() {
     for (expected, line) in [
         ("untyped-content", result(r#"{"content":["text"]}"#)),
-        ("single-item", result(r#"{"content":{"type":"text","text":"a"}}"#)),
-        ("base64", result(r#"{"content":[{"type":"image","mimeType":"image/png","data":"data:image/png;base64,AAA"}]}"#)),
-        ("unknown-block", result(r#"{"content":[{"type":"image","data":7}]}"#)),
-        ("tool-error", result(r#"{"content":[{"type":"text","text":"broken"}],"isError":true}"#)),
+        (
+            "single-item",
+            result(r#"{"content":{"type":"text","text":"a"}}"#),
+        ),
+        (
+            "base64",
+            result(
+                r#"{"content":[{"type":"image","mimeType":"image/png","data":"data:image/png;base64,AAA"}]}"#,
+            ),
+        ),
+        (
+            "unknown-block",
+            result(r#"{"content":[{"type":"image","data":7}]}"#),
+        ),
+        (
+            "tool-error",
+            result(r#"{"content":[{"type":"text","text":"broken"}],"isError":true}"#),
+        ),
         ("empty-content", result(r#"{"content":[]}"#)),
-        ("call", r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"broken"}}"#.to_owned()),
+        (
+            "call",
+            r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"broken"}}"#.to_owned(),
+        ),
     ] {
         let script = json!({"tools/call": line});
         let (findings, code) = scripted("check-call", &script, &["--call", "echo"]);
-        assert!(ids(&findings).contains(&expected), "{expected}: {findings:#?}");
+        assert!(
+            ids(&findings).contains(&expected),
+            "{expected}: {findings:#?}"
+        );
         assert_eq!(code, 1, "{expected}");
         let (findings, code) = scripted("check-no-call", &script, &[]);
         assert_eq!((ids(&findings), code), (vec!["revision"], 0), "{expected}");
     }
     let with_schema = r#"{"name":"echo","description":"Echoes","inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
     for (expected, line) in [
-        ("no-structured-content", r#"{"content":[{"type":"text","text":"1"}]}"#),
-        ("output-schema", r#"{"content":[{"type":"text","text":"1"}],"structuredContent":{"n":"one"}}"#),
+        (
+            "no-structured-content",
+            r#"{"content":[{"type":"text","text":"1"}]}"#,
+        ),
+        (
+            "output-schema",
+            r#"{"content":[{"type":"text","text":"1"}],"structuredContent":{"n":"one"}}"#,
+        ),
     ] {
         let script = json!({"tools/list": tools(with_schema), "tools/call": result(line)});
         let (findings, code) = scripted("check-output", &script, &["--call", "echo"]);
-        assert!(ids(&findings).contains(&expected), "{expected}: {findings:#?}");
+        assert!(
+            ids(&findings).contains(&expected),
+            "{expected}: {findings:#?}"
+        );
         assert_eq!(code, 1, "{expected}");
     }
 }
 
 #[test]
 fn lists_that_hosts_refuse_are_found() {
-    let tool = |name: &str, schema: &str| format!(r#"{{"name":"{name}","description":"d","inputSchema":{schema}}}"#);
+    let tool = |name: &str, schema: &str| {
+        format!(r#"{{"name":"{name}","description":"d","inputSchema":{schema}}}"#)
+    };
     let object = r#"{"type":"object","properties":{}}"#;
     for (expected, severity, list) in [
         ("duplicate-name", "error", format!("{ECHO},{ECHO}")),
-        ("similar-name", "warning", format!("{},{}", tool("a-b", object), tool("a_b", object))),
+        (
+            "similar-name",
+            "warning",
+            format!("{},{}", tool("a-b", object), tool("a_b", object)),
+        ),
         ("tool-name", "warning", tool("a.b", object)),
         ("long-name", "warning", tool(&"a".repeat(65), object)),
-        ("no-description", "warning", tool("a", object).replace(r#""description":"d","#, "")),
-        ("invalid-schema", "error", tool("a", r#"{"type":"object","properties":{"x":{"type":"nope"}}}"#)),
-        ("no-items", "warning", tool("a", r#"{"type":"object","properties":{"x":{"type":"array"}}}"#)),
+        (
+            "no-description",
+            "warning",
+            tool("a", object).replace(r#""description":"d","#, ""),
+        ),
+        (
+            "invalid-schema",
+            "error",
+            tool(
+                "a",
+                r#"{"type":"object","properties":{"x":{"type":"nope"}}}"#,
+            ),
+        ),
+        (
+            "no-items",
+            "warning",
+            tool(
+                "a",
+                r#"{"type":"object","properties":{"x":{"type":"array"}}}"#,
+            ),
+        ),
     ] {
         let (findings, code) = scripted("check-lists", &json!({"tools/list": tools(&list)}), &[]);
         let found = findings.iter().find(|it| it["id"] == expected);
         let found = found.unwrap_or_else(|| panic!("{expected}: {findings:#?}"));
-        assert_eq!((&found["severity"], code), (&json!(severity), 1), "{expected}");
-        assert!(found["place"].as_str().unwrap().starts_with("tool "), "{found}");
+        assert_eq!(
+            (&found["severity"], code),
+            (&json!(severity), 1),
+            "{expected}"
+        );
+        assert!(
+            found["place"].as_str().unwrap().starts_with("tool "),
+            "{found}"
+        );
     }
     let nothing = r#"{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
-    let (findings, _) = scripted("check-nothing", &json!({"initialize": result(nothing)}), &[]);
+    let (findings, _) = scripted(
+        "check-nothing",
+        &json!({"initialize": result(nothing)}),
+        &[],
+    );
     assert_eq!(ids(&findings), ["offers-nothing", "revision"]);
 }
 
@@ -166,8 +286,16 @@ fn lists_that_hosts_refuse_are_found() {
 fn servers_that_fail_have_a_cause() {
     for (expected, exit, script) in [
         ("stdout", 1, json!({"start": "starting scripted"})),
-        ("crash", 4, json!({"initialize": "exit", "server/discover": "exit"})),
-        ("no-answer", 124, json!({"initialize": "silence", "server/discover": "silence"})),
+        (
+            "crash",
+            4,
+            json!({"initialize": "exit", "server/discover": "exit"}),
+        ),
+        (
+            "no-answer",
+            124,
+            json!({"initialize": "silence", "server/discover": "silence"}),
+        ),
     ] {
         let mut args = vec![];
         if exit == 124 {
@@ -188,7 +316,11 @@ fn servers_that_fail_have_a_cause() {
         args.extend(program);
         let (out, err, code) = run_at(&folder("check-programs"), &args);
         let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
-        assert_eq!((&report["findings"][0]["id"], code), (&json!(expected), exit), "{out}");
+        assert_eq!(
+            (&report["findings"][0]["id"], code),
+            (&json!(expected), exit),
+            "{out}"
+        );
     }
 }
 
@@ -231,7 +363,11 @@ fn sarif_has_the_place_of_each_finding() {
     let script = json!({"tools/list": tools(&format!("{ECHO},{ECHO}"))}).to_string();
     let config = json!({"mcpServers": {"odd": {"command": server, "args": [script]}}});
     let text = serde_json::to_string_pretty(&config).unwrap();
-    let (out, err, code) = parts(run_in("check-sarif", Some(&text), &["check", "--format", "sarif", "odd"]));
+    let (out, err, code) = parts(run_in(
+        "check-sarif",
+        Some(&text),
+        &["check", "--format", "sarif", "odd"],
+    ));
     let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     let run = &report["runs"][0];
     assert_eq!((&report["version"], code), (&json!("2.1.0"), 1));
@@ -243,7 +379,13 @@ fn sarif_has_the_place_of_each_finding() {
         assert_eq!(place["artifactLocation"]["uri"], "mcp.json");
         assert_eq!(place["region"]["startLine"], 3);
         assert!(["note", "warning", "error"].contains(&result["level"].as_str().unwrap()));
-        assert_eq!(result["partialFingerprints"]["oxmcp/v1"].as_str().unwrap().len(), 64);
+        assert_eq!(
+            result["partialFingerprints"]["oxmcp/v1"]
+                .as_str()
+                .unwrap()
+                .len(),
+            64
+        );
     }
 }
 
@@ -266,17 +408,36 @@ fn http_server() -> String {
             reader.read_exact(&mut body).unwrap();
             let head = head.to_lowercase();
             let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-            let answer = |result: Value| format!("event: message\ndata: {}\n\n", json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
+            let answer = |result: Value| {
+                format!(
+                    "event: message\ndata: {}\n\n",
+                    json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
+                )
+            };
             let (status, body) = match request["method"].as_str() {
-                _ if !head.contains(&format!("host: {address}")) => ("403 Forbidden", String::new()),
-                Some("initialize") => ("200 OK", answer(json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}))),
+                _ if !head.contains(&format!("host: {address}")) => {
+                    ("403 Forbidden", String::new())
+                }
+                Some("initialize") => (
+                    "200 OK",
+                    answer(
+                        json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}),
+                    ),
+                ),
                 _ if !head.contains("mcp-session-id: one") => ("400 Bad Request", String::new()),
-                Some("tools/list") => ("200 OK", answer(json!({"tools": [serde_json::from_str::<Value>(ECHO).unwrap()]}))),
+                Some("tools/list") => (
+                    "200 OK",
+                    answer(json!({"tools": [serde_json::from_str::<Value>(ECHO).unwrap()]})),
+                ),
                 Some("ping") => ("200 OK", answer(json!({}))),
                 Some(_) => ("202 Accepted", String::new()),
                 None => ("405 Method Not Allowed", String::new()),
             };
-            let kind = if body.is_empty() { "" } else { "content-type: text/event-stream\r\nmcp-session-id: one\r\n" };
+            let kind = if body.is_empty() {
+                ""
+            } else {
+                "content-type: text/event-stream\r\nmcp-session-id: one\r\n"
+            };
             let length = body.len();
             let _ = stream.write_all(format!("HTTP/1.1 {status}\r\n{kind}content-length: {length}\r\nconnection: close\r\n\r\n{body}").as_bytes());
         }
@@ -287,11 +448,24 @@ fn http_server() -> String {
 #[test]
 fn behavior_behind_a_balancer_is_found() {
     let url = http_server();
-    let (out, err, code) = run_at(&folder("check-http"), &["check", "--json", "--revision", "2025-11-25", &url]);
+    let (out, err, code) = run_at(
+        &folder("check-http"),
+        &["check", "--json", "--revision", "2025-11-25", &url],
+    );
     let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     let findings = report["findings"].as_array().unwrap();
     let mut found = ids(findings);
     found.sort_unstable();
-    assert_eq!(found, ["buffered-stream", "cached-stream", "host-check", "lost-session", "sessions"], "{out}");
+    assert_eq!(
+        found,
+        [
+            "buffered-stream",
+            "cached-stream",
+            "host-check",
+            "lost-session",
+            "sessions"
+        ],
+        "{out}"
+    );
     assert_eq!(code, 1);
 }

@@ -25,22 +25,43 @@ fn installed_servers_are_found_and_removed() {
     let home = folder("install");
     let notes = notes();
     for (host, path) in HOSTS {
-        let args = ["install", "--yes", "--host", host, "--name", "tea", "--env", "LEVEL=a \"b\"", "--", &notes, "ok"];
+        let args = [
+            "install",
+            "--yes",
+            "--host",
+            host,
+            "--name",
+            "tea",
+            "--env",
+            "LEVEL=a \"b\"",
+            "--",
+            &notes,
+            "ok",
+        ];
         let (out, err, code) = run_at(&home, &args);
         assert_eq!(code, 0, "{host}: {err}");
-        assert!(out.contains(&format!("+++ {}", home.join(path).display())), "{out}");
+        assert!(
+            out.contains(&format!("+++ {}", home.join(path).display())),
+            "{out}"
+        );
         // The readers of the group, which are those of the hosts, find the server.
         let target = format!("{}#tea", home.join(path).display());
         let (out, err, code) = run_at(&home, &["read", &target, "notes://today"]);
         assert_eq!((out.as_str(), code), ("Buy tea.\n", 0), "{host}: {err}");
         let (_, err, code) = run_at(&home, &args);
-        assert!(err.contains("have it already") && code == 0, "{host}: {err}");
+        assert!(
+            err.contains("have it already") && code == 0,
+            "{host}: {err}"
+        );
         let args = ["uninstall", "--yes", "--host", host, "tea"];
         let (_, err, code) = run_at(&home, &args);
         assert_eq!(code, 0, "{host}: {err}");
         assert!(!read(&home, path).contains(&notes), "{host}");
         let (_, err, code) = run_at(&home, &args);
-        assert!(err.contains("no server \"tea\"") && code == 2, "{host}: {err}");
+        assert!(
+            err.contains("no server \"tea\"") && code == 2,
+            "{host}: {err}"
+        );
     }
 }
 
@@ -49,7 +70,15 @@ fn servers_at_urls_have_the_form_of_each_host() {
     let home = folder("install-url");
     let mut all = String::new();
     for (host, path) in HOSTS {
-        let args = ["install", "--yes", "--host", host, "https://mcp.example.com/mcp", "--header", "X-Team: tea"];
+        let args = [
+            "install",
+            "--yes",
+            "--host",
+            host,
+            "https://mcp.example.com/mcp",
+            "--header",
+            "X-Team: tea",
+        ];
         let (_, err, code) = run_at(&home, &args);
         assert_eq!(code, 0, "{host}: {err}");
         let text = read(&home, path).replace(crate::support::OXMCP, "/bin/oxmcp");
@@ -147,9 +176,19 @@ fn nothing_is_changed_without_a_confirmation() {
     fs::create_dir(home.join(".vscode")).unwrap();
     let path = home.join(".vscode/mcp.json");
     fs::write(&path, before).unwrap();
-    let install = ["install", "--host", "vscode", "--scope", "project", "https://example.com/mcp"];
+    let install = [
+        "install",
+        "--host",
+        "vscode",
+        "--scope",
+        "project",
+        "https://example.com/mcp",
+    ];
     let (out, err, code) = run_at(&home, &install);
-    assert!(err.contains("pass `--yes`") && out.contains("+"), "{out}{err}");
+    assert!(
+        err.contains("pass `--yes`") && out.contains("+"),
+        "{out}{err}"
+    );
     assert_eq!(code, 6);
     let mut dry = install.to_vec();
     dry.push("--dry-run");
@@ -161,7 +200,10 @@ fn nothing_is_changed_without_a_confirmation() {
     let mut both = install.to_vec();
     both.extend(["--host", "claude-code", "--yes"]);
     let (_, err, code) = run_at(&home, &both);
-    assert!(err.contains(".mcp.json: could not read the file, so it is not changed"), "{err}");
+    assert!(
+        err.contains(".mcp.json: could not read the file, so it is not changed"),
+        "{err}"
+    );
     assert_eq!(code, 2);
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
 }
@@ -178,18 +220,41 @@ fn file_keeps_its_link_mode_and_backup() {
     fs::write(&real, before).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     symlink(&real, home.join(".claude.json")).unwrap();
-    let args = ["install", "--yes", "--host", "claude-code", "https://example.com/mcp"];
+    let args = [
+        "install",
+        "--yes",
+        "--host",
+        "claude-code",
+        "https://example.com/mcp",
+    ];
     let (out, err, code) = run_at(&home, &args);
     assert_eq!(code, 0, "{err}");
-    assert!(!out.contains("hunter2") && out.contains("[redacted]"), "{out}");
-    assert!(fs::symlink_metadata(home.join(".claude.json")).unwrap().is_symlink());
-    assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(
+        !out.contains("hunter2") && out.contains("[redacted]"),
+        "{out}"
+    );
+    assert!(
+        fs::symlink_metadata(home.join(".claude.json"))
+            .unwrap()
+            .is_symlink()
+    );
+    assert_eq!(
+        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
     let after = fs::read_to_string(&real).unwrap();
     assert!(after.starts_with("\u{feff}{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": {\"command\": \"a\", \"env\": {\"API_KEY\": \"hunter2\"}}"), "{after}");
-    assert!(after.contains("// mine\r\n") && after.contains("\r\n\t\t\"example\": {\r\n\t\t\t\"type\": \"http\""), "{after}");
+    assert!(
+        after.contains("// mine\r\n")
+            && after.contains("\r\n\t\t\"example\": {\r\n\t\t\t\"type\": \"http\""),
+        "{after}"
+    );
     let backup = fs::read_to_string(home.join("dotfiles/claude.json.oxmcp-backup")).unwrap();
     assert_eq!(backup, before);
-    let (_, err, code) = run_at(&home, &["uninstall", "--yes", "--host", "claude-code", "example"]);
+    let (_, err, code) = run_at(
+        &home,
+        &["uninstall", "--yes", "--host", "claude-code", "example"],
+    );
     assert_eq!(code, 0, "{err}");
     assert_eq!(fs::read_to_string(&real).unwrap(), before);
 }
@@ -203,7 +268,10 @@ fn servers_move_between_hosts() {
     }});
     fs::create_dir(home.join(".cursor")).unwrap();
     fs::write(home.join(".cursor/mcp.json"), config.to_string()).unwrap();
-    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "codex", "cursor:tea"]);
+    let (_, err, code) = run_at(
+        &home,
+        &["install", "--yes", "--host", "codex", "cursor:tea"],
+    );
     assert_eq!(code, 0, "{err}");
     insta::assert_snapshot!(read(&home, ".codex/config.toml"), @r#"
     [mcp_servers.tea]
@@ -211,7 +279,10 @@ fn servers_move_between_hosts() {
     args = ["-y", "tea"]
     env = { A = "1" }
     "#);
-    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "codex", "cursor:variable"]);
+    let (_, err, code) = run_at(
+        &home,
+        &["install", "--yes", "--host", "codex", "cursor:variable"],
+    );
     assert!(err.contains("uses variables of its host"), "{err}");
     assert_eq!(code, 2);
 }
@@ -229,7 +300,10 @@ fn described_servers_are_installed() {
         ],
     });
     fs::write(home.join("server.json"), server.to_string()).unwrap();
-    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "claude-code", "server.json"]);
+    let (_, err, code) = run_at(
+        &home,
+        &["install", "--yes", "--host", "claude-code", "server.json"],
+    );
     assert_eq!(code, 0, "{err}");
     let file: Value = serde_json::from_str(&read(&home, ".claude.json")).unwrap();
     assert_eq!(
@@ -241,7 +315,16 @@ fn described_servers_are_installed() {
             "env": {"MODE": "fast", "TOKEN": "${TOKEN}"},
         })
     );
-    let (_, err, code) = run_at(&home, &["install", "--yes", "--host", "claude-desktop", "server.json"]);
+    let (_, err, code) = run_at(
+        &home,
+        &[
+            "install",
+            "--yes",
+            "--host",
+            "claude-desktop",
+            "server.json",
+        ],
+    );
     assert!(err.contains("--env TOKEN=value"), "{err}");
     assert_eq!(code, 2);
 }

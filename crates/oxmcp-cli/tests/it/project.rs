@@ -4,7 +4,7 @@ use std::{fs, io::Read, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::support::{OXMCP, folder, run_at};
+use crate::support::{folder, run_at};
 
 fn cargo_project(home: &Path, readme: &str) {
     let manifest = r#"
@@ -22,7 +22,12 @@ repository = "https://github.com/me/tea"
 
 /// What the schema of the registry requires, of 2025-12-11.
 fn assert_valid(server: &Value) {
-    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_else(|| panic!("{name}: {value}")).to_owned();
+    let text = |value: &Value, name: &str| {
+        value[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("{name}: {value}"))
+            .to_owned()
+    };
     assert!(text(server, "$schema").ends_with("/2025-12-11/server.schema.json"));
     let name = text(server, "name");
     assert_eq!(name.matches('/').count(), 1, "{name}");
@@ -37,7 +42,9 @@ fn assert_valid(server: &Value) {
         text(&package["transport"], "type");
         if text(package, "registryType") == "mcpb" {
             let digest = text(package, "fileSha256");
-            assert!(digest.len() == 64 && digest.chars().all(|it| matches!(it, '0'..='9' | 'a'..='f')));
+            assert!(
+                digest.len() == 64 && digest.chars().all(|it| matches!(it, '0'..='9' | 'a'..='f'))
+            );
         }
     }
 }
@@ -47,7 +54,10 @@ fn package_describes_a_crate() {
     let home = folder("package-cargo");
     cargo_project(&home, "# Tea\n\n- `mcp-name: io.github.me/tea-mcp`\n");
     let (out, err, code) = run_at(&home, &["package"]);
-    assert_eq!((out.as_str(), err.as_str(), code), ("./server.json written\n", "", 0));
+    assert_eq!(
+        (out.as_str(), err.as_str(), code),
+        ("./server.json written\n", "", 0)
+    );
     let text = fs::read_to_string(home.join("server.json")).unwrap();
     insta::assert_snapshot!(text, @r#"
     {
@@ -78,21 +88,43 @@ fn package_describes_a_crate() {
     // What the user has written stays, and the version follows the manifest.
     let mut server: Value = serde_json::from_str(&text).unwrap();
     server["title"] = json!("Tea");
-    server["packages"][0]["environmentVariables"] = json!([{"name": "TEA_TOKEN", "isSecret": true}]);
+    server["packages"][0]["environmentVariables"] =
+        json!([{"name": "TEA_TOKEN", "isSecret": true}]);
     server["packages"].as_array_mut().unwrap().push(json!({"registryType": "nuget", "identifier": "Tea", "version": "9.0.0", "transport": {"type": "stdio"}}));
     fs::write(home.join("server.json"), server.to_string()).unwrap();
     let manifest = fs::read_to_string(home.join("Cargo.toml")).unwrap();
     fs::write(home.join("Cargo.toml"), manifest.replace("1.2.3", "1.3.0")).unwrap();
     let (out, _, code) = run_at(&home, &["package", "--check"]);
     assert_eq!((out.as_str(), code), ("./server.json differs\n", 1));
-    let (_, _, code) = run_at(&home, &["package", "--oci", "ghcr.io/me/tea:1.3.0", "--remote", "https://tea.example.com/mcp"]);
+    let (_, _, code) = run_at(
+        &home,
+        &[
+            "package",
+            "--oci",
+            "ghcr.io/me/tea:1.3.0",
+            "--remote",
+            "https://tea.example.com/mcp",
+        ],
+    );
     assert_eq!(code, 0);
-    let server: Value = serde_json::from_str(&fs::read_to_string(home.join("server.json")).unwrap()).unwrap();
+    let server: Value =
+        serde_json::from_str(&fs::read_to_string(home.join("server.json")).unwrap()).unwrap();
     assert_valid(&server);
-    assert_eq!((&server["title"], &server["version"]), (&json!("Tea"), &json!("1.3.0")));
-    let kinds: Vec<_> = server["packages"].as_array().unwrap().iter().map(|it| it["registryType"].as_str().unwrap()).collect();
+    assert_eq!(
+        (&server["title"], &server["version"]),
+        (&json!("Tea"), &json!("1.3.0"))
+    );
+    let kinds: Vec<_> = server["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["registryType"].as_str().unwrap())
+        .collect();
     assert_eq!(kinds, ["cargo", "oci", "nuget"]);
-    assert_eq!(server["packages"][0]["environmentVariables"][0]["name"], "TEA_TOKEN");
+    assert_eq!(
+        server["packages"][0]["environmentVariables"][0]["name"],
+        "TEA_TOKEN"
+    );
     assert_eq!(server["remotes"][0]["type"], "streamable-http");
 }
 
@@ -100,8 +132,14 @@ fn package_describes_a_crate() {
 fn package_reports_what_the_registry_refuses() {
     let home = folder("package-marks");
     for (readme, expected) in [
-        ("# Tea", "the README has no line `mcp-name: io.github.me/tea-mcp`"),
-        ("<!-- mcp-name: io.github.me/tea-mcp -->", "in a comment, which crates.io removes"),
+        (
+            "# Tea",
+            "the README has no line `mcp-name: io.github.me/tea-mcp`",
+        ),
+        (
+            "<!-- mcp-name: io.github.me/tea-mcp -->",
+            "in a comment, which crates.io removes",
+        ),
         ("mcp-name: io.github.me/tea-mcp.", "followed by white space"),
     ] {
         cargo_project(&home, readme);
@@ -113,11 +151,18 @@ fn package_reports_what_the_registry_refuses() {
     let manifest = json!({"name": "@me/tea", "version": "1.0.0", "description": "t".repeat(120), "repository": {"url": "git+https://github.com/me/tea.git"}});
     fs::write(home.join("package.json"), manifest.to_string()).unwrap();
     let (_, err, code) = run_at(&home, &["package"]);
-    assert!(err.contains("package.json has no `mcpName`") && err.contains("120 characters"), "{err}");
+    assert!(
+        err.contains("package.json has no `mcpName`") && err.contains("120 characters"),
+        "{err}"
+    );
     assert_eq!(code, 1);
     let home = folder("package-pypi");
     fs::write(home.join("pyproject.toml"), "[project]\nname = \"tea\"\nversion = \"1.0\"\ndescription = \"Tea\"\nreadme = \"README.md\"\n").unwrap();
-    fs::write(home.join("README.md"), "<!-- mcp-name: com.example/tea -->\n").unwrap();
+    fs::write(
+        home.join("README.md"),
+        "<!-- mcp-name: com.example/tea -->\n",
+    )
+    .unwrap();
     let (_, err, code) = run_at(&home, &["package"]);
     assert_eq!((err.as_str(), code), ("", 0));
     let (_, err, code) = run_at(&folder("package-nothing"), &["package", "--name", "a/b"]);
@@ -129,36 +174,57 @@ fn package_reports_what_the_registry_refuses() {
 fn bundles_are_reproducible() {
     let home = folder("package-bundle");
     cargo_project(&home, "mcp-name: io.github.me/tea-mcp\n");
-    // A program of this machine, and one that says it is for another.
-    let program = if cfg!(target_os = "linux") { OXMCP } else { return };
+    fs::write(home.join("tea"), b"\x7fELF and more").unwrap();
     fs::write(home.join("tea.exe"), b"MZ and more").unwrap();
-    let here = format!("--binary={program}");
-    let args = ["package", "--json", &here, "--binary", "x86_64-pc-windows-msvc=tea.exe"];
+    let args = [
+        "package",
+        "--json",
+        "--binary=x86_64-unknown-linux-musl=tea",
+        "--binary=x86_64-pc-windows-msvc=tea.exe",
+    ];
     let (first, err, code) = run_at(&home, &args);
     assert_eq!(code, 0, "{err}");
     let first: Value = serde_json::from_str(&first).unwrap();
-    let server: Value = serde_json::from_str(&fs::read_to_string(home.join("server.json")).unwrap()).unwrap();
+    let server: Value =
+        serde_json::from_str(&fs::read_to_string(home.join("server.json")).unwrap()).unwrap();
     assert_valid(&server);
     let package = &server["packages"][2];
-    assert_eq!(package["identifier"], "https://github.com/me/tea/releases/download/v1.2.3/tea-mcp-1.2.3-x86_64-pc-windows-msvc.mcpb");
+    assert_eq!(
+        package["identifier"],
+        "https://github.com/me/tea/releases/download/v1.2.3/tea-mcp-1.2.3-x86_64-pc-windows-msvc.mcpb"
+    );
     assert_eq!(package["fileSha256"], first["bundles"][1]["sha256"]);
     fs::remove_dir_all(home.join("dist")).unwrap();
     let (again, _, _) = run_at(&home, &args);
     let again: Value = serde_json::from_str(&again).unwrap();
     assert_eq!(first["bundles"], again["bundles"]);
 
-    let file = fs::File::open(home.join("dist").join(first["bundles"][0]["file"].as_str().unwrap())).unwrap();
+    let file = fs::File::open(
+        home.join("dist")
+            .join(first["bundles"][0]["file"].as_str().unwrap()),
+    )
+    .unwrap();
     let mut archive = zip::ZipArchive::new(file).unwrap();
     let mut manifest = String::new();
-    archive.by_name("manifest.json").unwrap().read_to_string(&mut manifest).unwrap();
+    archive
+        .by_name("manifest.json")
+        .unwrap()
+        .read_to_string(&mut manifest)
+        .unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
-    assert_eq!(manifest["server"]["mcp_config"]["command"], "${__dirname}/server/tea-mcp");
+    assert_eq!(
+        manifest["server"]["mcp_config"]["command"],
+        "${__dirname}/server/tea-mcp"
+    );
     assert_eq!(manifest["compatibility"]["platforms"], json!(["linux"]));
     assert_eq!(manifest["author"]["name"], "Ann");
     let program = archive.by_name("server/tea-mcp").unwrap();
     assert_eq!(program.unix_mode().unwrap() & 0o777, 0o755);
 
-    let (_, err, code) = run_at(&home, &["package", "--binary", "aarch64-apple-darwin=tea.exe"]);
+    let (_, err, code) = run_at(
+        &home,
+        &["package", "--binary", "aarch64-apple-darwin=tea.exe"],
+    );
     assert!(err.contains("it is no program for darwin"), "{err}");
     assert_eq!(code, 2);
 }
@@ -169,11 +235,18 @@ fn new_projects_have_their_files() {
     let (_, err, code) = run_at(&home, &["new", "tea"]);
     assert!(err.contains("cargo test") && code == 0, "{err}");
     let manifest = fs::read_to_string(home.join("tea/Cargo.toml")).unwrap();
-    assert!(manifest.contains("name = \"tea\"") && !manifest.contains('{'.to_string().repeat(2).as_str()), "{manifest}");
+    assert!(
+        manifest.contains("name = \"tea\"")
+            && !manifest.contains('{'.to_string().repeat(2).as_str()),
+        "{manifest}"
+    );
     let (_, err, code) = run_at(&home, &["new", "tea"]);
     assert!(err.contains("choose another name") && code == 2, "{err}");
     let (_, err, code) = run_at(&home, &["new", "a b"]);
-    assert!(err.contains("cannot be the name of a project") && code == 2, "{err}");
+    assert!(
+        err.contains("cannot be the name of a project") && code == 2,
+        "{err}"
+    );
 }
 
 /// It compiles the SDK twice.
@@ -190,7 +263,10 @@ fn new_projects_compile_and_pass_their_tests() {
         let path = home.join(name).join("Cargo.toml");
         let mut manifest = fs::read_to_string(&path).unwrap();
         let sdk = crates.join("oxmcp");
-        manifest.push_str(&format!("\n[patch.crates-io]\noxmcp = {{ path = {:?} }}\n\n[workspace]\n", sdk.display().to_string()));
+        manifest.push_str(&format!(
+            "\n[patch.crates-io]\noxmcp = {{ path = {:?} }}\n\n[workspace]\n",
+            sdk.display().to_string()
+        ));
         fs::write(&path, manifest).unwrap();
         let tested = Command::new(env!("CARGO"))
             .args(["test", "--offline", "--manifest-path"])
@@ -198,6 +274,10 @@ fn new_projects_compile_and_pass_their_tests() {
             .env("CARGO_TARGET_DIR", home.join("target"))
             .output()
             .unwrap();
-        assert!(tested.status.success(), "{}", String::from_utf8_lossy(&tested.stderr));
+        assert!(
+            tested.status.success(),
+            "{}",
+            String::from_utf8_lossy(&tested.stderr)
+        );
     }
 }

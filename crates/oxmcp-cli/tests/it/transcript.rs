@@ -13,20 +13,30 @@ use crate::support::{OXMCP, command, folder, notes, run_at};
 /// Sends lines to the command, and reads as many answers as there are requests. Questions of the server are accepted.
 fn talk(home: &std::path::Path, args: &[&str], requests: &[Value]) -> Vec<Value> {
     let mut command = command(home, args);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut answers = Vec::new();
     for request in requests {
         writeln!(input, "{request}").unwrap();
-        let Some(id) = request.get("id") else { continue };
+        let Some(id) = request.get("id") else {
+            continue;
+        };
         loop {
             let line = output.next().unwrap().unwrap();
             let message: Value = serde_json::from_str(&line).unwrap();
             if message.get("method").is_some() && message.get("id").is_some() {
                 let accepted = json!({"action": "accept", "content": {"confirmed": true}});
-                writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": message["id"], "result": accepted})).unwrap();
+                writeln!(
+                    input,
+                    "{}",
+                    json!({"jsonrpc": "2.0", "id": message["id"], "result": accepted})
+                )
+                .unwrap();
                 continue;
             }
             if message["id"] == *id {
@@ -50,7 +60,11 @@ fn session() -> Vec<Value> {
         request(1, "initialize", client),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         request(2, "tools/list", json!({})),
-        request(3, "tools/call", json!({"name": "search", "arguments": {"query": "ghp_0123456789abcdefghij"}})),
+        request(
+            3,
+            "tools/call",
+            json!({"name": "search", "arguments": {"query": "ghp_0123456789abcdefghij"}}),
+        ),
         request(4, "tools/call", json!({"name": "delete", "arguments": {}})),
     ]
 }
@@ -63,12 +77,18 @@ fn recorded_session_is_replayed() {
     let recorded = talk(&home, &["record", "s.jsonl", "--", &notes], &requests);
     assert_eq!(recorded[3]["result"]["content"][0]["text"], "deleted");
     let text = fs::read_to_string(home.join("s.jsonl")).unwrap();
-    assert!(!text.contains("ghp_0123456789") && text.contains("[redacted]"), "{text}");
+    assert!(
+        !text.contains("ghp_0123456789") && text.contains("[redacted]"),
+        "{text}"
+    );
     assert!(text.contains("elicitation/create"), "{text}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(home.join("s.jsonl")).unwrap().permissions().mode();
+        let mode = fs::metadata(home.join("s.jsonl"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
@@ -86,7 +106,11 @@ fn recorded_session_is_replayed() {
     let other = talk(&home, &["replay", "--realtime", "s.jsonl"], &others);
     assert_eq!(other[1]["result"], recorded[3]["result"]);
     assert_eq!(other[3]["result"], recorded[3]["result"]);
-    let unknown = [requests[0].clone(), request(2, "tools/call", json!({"name": "other"})), request(3, "prompts/list", json!({}))];
+    let unknown = [
+        requests[0].clone(),
+        request(2, "tools/call", json!({"name": "other"})),
+        request(3, "prompts/list", json!({})),
+    ];
     let refused = talk(&home, &["replay", "s.jsonl"], &unknown);
     assert_eq!(refused[1]["error"]["code"], -32602);
     assert_eq!(refused[2]["error"]["code"], -32601);
@@ -97,10 +121,28 @@ fn replay_is_a_server_for_every_command() {
     let home = folder("replay");
     let notes = notes();
     // `call` lists the tools, and calls one, in the latest revision.
-    let args = ["call", "search", "query=tea", "--", OXMCP, "record", "s.jsonl", "--", &notes];
+    let args = [
+        "call",
+        "search",
+        "query=tea",
+        "--",
+        OXMCP,
+        "record",
+        "s.jsonl",
+        "--",
+        &notes,
+    ];
     let (out, err, code) = run_at(&home, &args);
     assert_eq!(code, 0, "{err}");
-    let args = ["call", "search", "query=tea", "--", OXMCP, "replay", "s.jsonl"];
+    let args = [
+        "call",
+        "search",
+        "query=tea",
+        "--",
+        OXMCP,
+        "replay",
+        "s.jsonl",
+    ];
     let (again, err, code) = run_at(&home, &args);
     assert_eq!((&again, code), (&out, 0), "{err}");
 }

@@ -96,7 +96,12 @@ pub(super) async fn check(report: &mut Report, session: &ClientSession, observer
         _ => session.resources().next().await.map(|it| it.map(drop)),
     };
     let (request, status, redirect, stream) = observer.with(|seen| {
-        (seen.request.take(), seen.status, seen.redirect, seen.stream.take())
+        (
+            seen.request.take(),
+            seen.status,
+            seen.redirect,
+            seen.stream.take(),
+        )
     });
     if let Some(status) = redirect {
         report.add(
@@ -189,7 +194,9 @@ async fn again(
     value: &'static str,
 ) -> Option<StatusCode> {
     let mut request = request.clone();
-    request.headers_mut().insert(name, HeaderValue::from_static(value));
+    request
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(value));
     let response = observer.client.send(request).await.ok()?;
     Some(response.status())
 }

@@ -51,15 +51,29 @@ fn result(report: &mut Report, tool: &Tool, result: &CallToolResult) {
         } else {
             "call it with other arguments, if it is to succeed"
         };
-        report.add(("tool-error", Severity::Warning), place, format!("the tool failed: {text}"), remedy);
+        report.add(
+            ("tool-error", Severity::Warning),
+            place,
+            format!("the tool failed: {text}"),
+            remedy,
+        );
         return;
     }
     if result.content.is_empty() {
         let message = match result.structured_content {
-            Some(_) => "the result has structured content only, which models of many hosts do not see",
-            None => "the result is empty, so that the model does not know whether the tool has done anything",
+            Some(_) => {
+                "the result has structured content only, which models of many hosts do not see"
+            }
+            None => {
+                "the result is empty, so that the model does not know whether the tool has done anything"
+            }
         };
-        report.add(("empty-content", Severity::Warning), &place, message, "return text as well");
+        report.add(
+            ("empty-content", Severity::Warning),
+            &place,
+            message,
+            "return text as well",
+        );
     }
     let schema = tool.output_schema.as_deref().map(Schema::from_raw);
     match (schema, &result.structured_content) {

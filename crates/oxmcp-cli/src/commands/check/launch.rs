@@ -39,12 +39,21 @@ const CAUSES: &[(&[&str], &str, &str)] = &[
         "check the name and the version of the package",
     ),
     (
-        &["ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "Could not resolve host"],
+        &[
+            "ENOTFOUND",
+            "ETIMEDOUT",
+            "EAI_AGAIN",
+            "Could not resolve host",
+        ],
         "no-network",
         "the launcher downloads the server: check the network and the proxy, or install the server",
     ),
     (
-        &["EADDRINUSE", "Address already in use", "address already in use"],
+        &[
+            "EADDRINUSE",
+            "Address already in use",
+            "address already in use",
+        ],
         "port-in-use",
         "end the other process, or let the server use another port",
     ),
@@ -59,12 +68,22 @@ const CAUSES: &[(&[&str], &str, &str)] = &[
         "use a program for this machine, and make it executable",
     ),
     (
-        &["ENOENT", "No such file or directory", "does not exist", "command not found"],
+        &[
+            "ENOENT",
+            "No such file or directory",
+            "does not exist",
+            "command not found",
+        ],
         "wrong-path",
         "check the paths in the arguments",
     ),
     (
-        &["Unsupported engine", "requires Python", "SyntaxError", "ERR_REQUIRE_ESM"],
+        &[
+            "Unsupported engine",
+            "requires Python",
+            "SyntaxError",
+            "ERR_REQUIRE_ESM",
+        ],
         "runtime",
         "use the version of the runtime that the server needs",
     ),
@@ -74,7 +93,13 @@ const CAUSES: &[(&[&str], &str, &str)] = &[
         "pass the arguments that the server needs",
     ),
     (
-        &["panicked at", "Traceback (most recent call last)", "Segmentation fault", "SIGSEGV", "SIGABRT"],
+        &[
+            "panicked at",
+            "Traceback (most recent call last)",
+            "Segmentation fault",
+            "SIGSEGV",
+            "SIGABRT",
+        ],
         "crash",
         "the server crashed while it started: report it to its author, with this output",
     ),
@@ -147,14 +172,34 @@ fn program(message: &str, reason: Reason) -> (&'static str, String) {
 /// The rule and the remedy for a server at a URL.
 fn url(message: &str, reason: Reason, status: Option<u16>) -> (&'static str, String) {
     let (id, remedy) = match (reason, status) {
-        (Reason::Authorization, _) => ("login", "log in with `oxmcp login URL`, or pass a token with `--header`"),
-        (_, Some(403)) => ("forbidden", "the server refused the request: check the token, the `Host` and the `Origin` that it accepts"),
-        (_, Some(404 | 405)) => ("wrong-url", "check the path of the URL: many servers are at `/mcp`, old ones at `/sse`"),
-        (_, Some(500..)) => ("server-error", "look at the log of the server, or of the proxy in front of it"),
-        (Reason::Timeout, _) => ("no-answer", "check that the URL is that of an MCP server, and raise `--timeout` if it only answers slowly"),
-        (Reason::Unreachable, _) if message.contains("certificate") => ("certificate", "use a certificate that this machine trusts"),
+        (Reason::Authorization, _) => (
+            "login",
+            "log in with `oxmcp login URL`, or pass a token with `--header`",
+        ),
+        (_, Some(403)) => (
+            "forbidden",
+            "the server refused the request: check the token, the `Host` and the `Origin` that it accepts",
+        ),
+        (_, Some(404 | 405)) => (
+            "wrong-url",
+            "check the path of the URL: many servers are at `/mcp`, old ones at `/sse`",
+        ),
+        (_, Some(500..)) => (
+            "server-error",
+            "look at the log of the server, or of the proxy in front of it",
+        ),
+        (Reason::Timeout, _) => (
+            "no-answer",
+            "check that the URL is that of an MCP server, and raise `--timeout` if it only answers slowly",
+        ),
+        (Reason::Unreachable, _) if message.contains("certificate") => {
+            ("certificate", "use a certificate that this machine trusts")
+        }
         (Reason::Unreachable, _) => ("unreachable", "check the host, the port and the network"),
-        _ => ("protocol", "check that the URL is that of an MCP server, and not of a web page"),
+        _ => (
+            "protocol",
+            "check that the URL is that of an MCP server, and not of a web page",
+        ),
     };
     (id, remedy.to_owned())
 }
@@ -181,7 +226,9 @@ fn missing_variable(line: &str) -> Option<&str> {
     }
     let is_variable = |it: &&str| {
         let is_plain = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '_';
-        it.len() >= 4 && it.starts_with(|it: char| it.is_ascii_uppercase()) && it.chars().all(is_plain)
+        it.len() >= 4
+            && it.starts_with(|it: char| it.is_ascii_uppercase())
+            && it.chars().all(is_plain)
     };
     let words = || line.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
     let with_underscore = words().filter(is_variable).find(|it| it.contains('_'));
@@ -201,7 +248,9 @@ pub(super) fn slow_start(report: &mut Report) {
     let seconds = millis / 1000;
     let remedy = "install the server instead of downloading it at each start, and load what is not needed for the first response later";
     if millis > SLOW_MILLIS {
-        let message = format!("took {seconds} s to answer; Codex gives up after 10 s, other hosts after 30 s");
+        let message = format!(
+            "took {seconds} s to answer; Codex gives up after 10 s, other hosts after 30 s"
+        );
         report.add(("slow-start", Severity::Warning), "server", message, remedy);
     } else if millis > NOTABLE_MILLIS {
         let message = format!("took {seconds} s to answer, for which users wait each time");
@@ -251,10 +300,19 @@ mod tests {
     #[test]
     fn missing_variables_are_named() {
         for (line, expected) in [
-            ("Error: GITHUB_TOKEN environment variable is required", Some("GITHUB_TOKEN")),
+            (
+                "Error: GITHUB_TOKEN environment variable is required",
+                Some("GITHUB_TOKEN"),
+            ),
             ("KeyError: 'BRAVE_API_KEY'", Some("BRAVE_API_KEY")),
-            ("notes: the variable NOTES_FOLDER is not set", Some("NOTES_FOLDER")),
-            ("Please set the environment variable TOKEN: missing", Some("TOKEN")),
+            (
+                "notes: the variable NOTES_FOLDER is not set",
+                Some("NOTES_FOLDER"),
+            ),
+            (
+                "Please set the environment variable TOKEN: missing",
+                Some("TOKEN"),
+            ),
             ("Error: ENOENT, missing file", None),
             ("listening on HTTP_PORT", None),
         ] {

@@ -19,7 +19,10 @@ const MAX_SKILLS: usize = 100;
 ///
 /// # Errors
 /// A list cannot be read.
-pub(super) async fn check(report: &mut Report, session: &ClientSession) -> Result<Vec<Tool>, Error> {
+pub(super) async fn check(
+    report: &mut Report,
+    session: &ClientSession,
+) -> Result<Vec<Tool>, Error> {
     let tools = tools(report, session).await?;
     let prompts: Vec<Prompt> = match session.offers(FeatureKind::Prompts).await? {
         true => session.prompts().all().await?,
@@ -31,7 +34,11 @@ pub(super) async fn check(report: &mut Report, session: &ClientSession) -> Resul
     };
     duplicates(report, "tool", tools.iter().map(|it| it.name.as_str()));
     duplicates(report, "prompt", prompts.iter().map(|it| it.name.as_str()));
-    duplicates(report, "resource", resources.iter().map(|it| it.uri.as_str()));
+    duplicates(
+        report,
+        "resource",
+        resources.iter().map(|it| it.uri.as_str()),
+    );
     for tool in &tools {
         schemas(report, tool);
     }
@@ -148,7 +155,12 @@ async fn skills(report: &mut Report, session: &ClientSession) {
     };
     for it in list.rejected() {
         let place = format!("skill {:?}", it.uri.as_deref().unwrap_or("without a URI"));
-        report.add(("skill-entry", Severity::Error), place, it.problem.clone(), "hosts leave the skill out");
+        report.add(
+            ("skill-entry", Severity::Error),
+            place,
+            it.problem.clone(),
+            "hosts leave the skill out",
+        );
     }
     for skill in list.skills().iter().take(MAX_SKILLS) {
         let loaded = match skill.is_dynamic() {
@@ -157,7 +169,12 @@ async fn skills(report: &mut Report, session: &ClientSession) {
         };
         if let Err(error) = loaded {
             let place = format!("skill {:?}", skill.uri());
-            report.add(("skill", Severity::Error), place, error.to_string(), "hosts do not load the skill");
+            report.add(
+                ("skill", Severity::Error),
+                place,
+                error.to_string(),
+                "hosts do not load the skill",
+            );
         }
     }
 }

@@ -81,7 +81,8 @@ fn result(report: &Report, found: &Found, index: usize) -> Value {
 
 /// A path as a URI reference. A URL stays as it is.
 fn uri(path: &str) -> String {
-    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:@!$&'()*+,;=?%#".contains(&byte);
+    let is_kept =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:@!$&'()*+,;=?%#".contains(&byte);
     let is_url = path.contains("://");
     let path = if is_url {
         path.to_owned()

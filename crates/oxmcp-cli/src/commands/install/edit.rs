@@ -37,7 +37,9 @@ pub(super) fn insert(
             table.set_implicit(true);
             Item::Table(table)
         });
-        let servers = servers.as_table_like_mut().ok_or_else(|| not_an_object(CODEX))?;
+        let servers = servers
+            .as_table_like_mut()
+            .ok_or_else(|| not_an_object(CODEX))?;
         let server = Item::Table(table(server));
         match servers.get(name) {
             Some(old) if same_toml(old, &server) => return Ok(text.to_owned()),
@@ -55,7 +57,9 @@ pub(super) fn insert(
     let before = old.to_serde_value();
     let written = CstRootNode::parse("{}", &ParseOptions::default()).map_err(unreadable)?;
     written.object_value_or_set().append(name, server.clone());
-    let after = written.to_serde_value().and_then(|it| it.get(name).cloned());
+    let after = written
+        .to_serde_value()
+        .and_then(|it| it.get(name).cloned());
     if before.is_some() && before == after {
         return Ok(text.to_owned());
     }
@@ -80,7 +84,10 @@ pub(super) fn remove(host: HostName, text: &str, name: &str) -> Result<String> {
     }
     let root = json(text)?;
     let servers = servers(host, &root, false)?;
-    servers.and_then(|it| it.get(name)).ok_or_else(missing)?.remove();
+    servers
+        .and_then(|it| it.get(name))
+        .ok_or_else(missing)?
+        .remove();
     Ok(root.to_string())
 }
 
@@ -94,15 +101,23 @@ fn toml(text: &str) -> Result<DocumentMut> {
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(format!("could not read the file, so it is not changed: {error}"))
+    Failure::usage(format!(
+        "could not read the file, so it is not changed: {error}"
+    ))
 }
 
 fn not_an_object(name: &str) -> Failure {
-    Failure::usage(format!("could not change the file: `{name}` is not an object"))
+    Failure::usage(format!(
+        "could not change the file: `{name}` is not an object"
+    ))
 }
 
 fn with_newline(text: String) -> String {
-    if text.ends_with('\n') { text } else { text + "\n" }
+    if text.ends_with('\n') {
+        text
+    } else {
+        text + "\n"
+    }
 }
 
 /// The object of the servers. It is created if it is missing and `creates`.
@@ -186,8 +201,14 @@ mod tests {
         let text = |it: &str| CstInputValue::String(it.to_owned());
         CstInputValue::Object(vec![
             ("command".to_owned(), text("npx")),
-            ("args".to_owned(), CstInputValue::Array(vec![text("-y"), text("some\"server")])),
-            ("env".to_owned(), CstInputValue::Object(vec![("A".to_owned(), text("1"))])),
+            (
+                "args".to_owned(),
+                CstInputValue::Array(vec![text("-y"), text("some\"server")]),
+            ),
+            (
+                "env".to_owned(),
+                CstInputValue::Object(vec![("A".to_owned(), text("1"))]),
+            ),
         ])
     }
 
@@ -233,30 +254,61 @@ mod tests {
         args = ["-y", 'some"server']
         env = { A = "1" }
         "#);
-        assert_eq!(insert(HostName::Codex, &after, "tea", server(), false).unwrap(), after);
+        assert_eq!(
+            insert(HostName::Codex, &after, "tea", server(), false).unwrap(),
+            after
+        );
         assert_eq!(remove(HostName::Codex, &after, "tea").unwrap(), before);
     }
 
     #[test]
     fn another_server_of_the_name_stays() {
         for (host, before) in [
-            (HostName::Gemini, r#"{"mcpServers": {"tea": {"command": "other"}}}"#),
+            (
+                HostName::Gemini,
+                r#"{"mcpServers": {"tea": {"command": "other"}}}"#,
+            ),
             (HostName::Codex, "[mcp_servers.tea]\ncommand = \"other\"\n"),
         ] {
             let failed = insert(host, before, "tea", server(), false).unwrap_err();
             assert!(failed.to_string().contains("--replace"), "{failed}");
             let replaced = insert(host, before, "tea", server(), true).unwrap();
-            assert!(replaced.contains("npx") && !replaced.contains("other"), "{replaced}");
+            assert!(
+                replaced.contains("npx") && !replaced.contains("other"),
+                "{replaced}"
+            );
         }
-        let broken = insert(HostName::Gemini, "{\"mcpServers\": [", "tea", server(), true);
+        let broken = insert(
+            HostName::Gemini,
+            "{\"mcpServers\": [",
+            "tea",
+            server(),
+            true,
+        );
         assert!(broken.unwrap_err().to_string().contains("not changed"));
-        let other = insert(HostName::Gemini, "{\"mcpServers\": []}", "tea", server(), true);
-        assert!(other.unwrap_err().to_string().contains("`mcpServers` is not an object"));
+        let other = insert(
+            HostName::Gemini,
+            "{\"mcpServers\": []}",
+            "tea",
+            server(),
+            true,
+        );
+        assert!(
+            other
+                .unwrap_err()
+                .to_string()
+                .contains("`mcpServers` is not an object")
+        );
     }
 
     #[test]
     fn new_files_have_only_the_server() {
-        for host in [HostName::Vscode, HostName::Opencode, HostName::ClaudeCode, HostName::Codex] {
+        for host in [
+            HostName::Vscode,
+            HostName::Opencode,
+            HostName::ClaudeCode,
+            HostName::Codex,
+        ] {
             let text = insert(host, "", "tea", server(), false).unwrap();
             let removed = remove(host, &text, "tea").unwrap();
             assert!(!removed.contains("npx"), "{removed}");

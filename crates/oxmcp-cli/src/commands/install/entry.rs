@@ -67,7 +67,9 @@ pub(super) fn entries(args: &Install, terminal: &Terminal) -> Result<Vec<Entry>>
     let mut entries = Vec::new();
     if let Some(name) = program.first() {
         if let Some(word) = words.first() {
-            return Err(Failure::usage(format!("unexpected {word:?}; a program follows `--`")));
+            return Err(Failure::usage(format!(
+                "unexpected {word:?}; a program follows `--`"
+            )));
         }
         let mut program = program.clone();
         if let (true, Some(first)) = (is_path(name), program.first_mut()) {
@@ -75,7 +77,10 @@ pub(super) fn entries(args: &Install, terminal: &Terminal) -> Result<Vec<Entry>>
             *first = absolute(name)?;
         }
         let name = name_of_program(&program);
-        entries.push(Entry { name, reach: Reach::program(program) });
+        entries.push(Entry {
+            name,
+            reach: Reach::program(program),
+        });
     }
     for word in words {
         entries.push(entry(word, terminal)?);
@@ -105,7 +110,10 @@ pub(super) fn entries(args: &Install, terminal: &Terminal) -> Result<Vec<Entry>>
 
 fn entry(word: &str, terminal: &Terminal) -> Result<Entry> {
     if word.starts_with("http://") || word.starts_with("https://") {
-        return Ok(Entry { name: name_of_url(word), reach: Reach::url(word) });
+        return Ok(Entry {
+            name: name_of_url(word),
+            reach: Reach::url(word),
+        });
     }
     let is_json = Path::new(word).extension().is_some_and(|it| it == "json");
     if is_json && Path::new(word).is_file() {
@@ -123,7 +131,13 @@ fn entry(word: &str, terminal: &Terminal) -> Result<Entry> {
 
 /// A server of the file of another host.
 fn configured(file: &Value, name: &str) -> Result<Reach> {
-    const PLACES: [&str; 5] = ["/mcpServers", "/servers", "/mcp_servers", "/mcp/servers", "/mcp"];
+    const PLACES: [&str; 5] = [
+        "/mcpServers",
+        "/servers",
+        "/mcp_servers",
+        "/mcp/servers",
+        "/mcp",
+    ];
     let mut places = PLACES.iter().filter_map(|it| file.pointer(it));
     let server = places.find_map(|it| it.get(name)).ok_or_else(|| {
         Failure::usage(format!("could not read the server {name:?}: it is of a project of another folder; install it with `-- program`"))
@@ -136,16 +150,24 @@ fn configured(file: &Value, name: &str) -> Result<Reach> {
     let texts = |value: Option<&Value>| -> Vec<String> {
         match value {
             Some(Value::String(text)) => vec![text.clone()],
-            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(Value::Array(items)) => items
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             _ => Vec::new(),
         }
     };
     let pairs = |names: [&str; 2]| -> Vec<(String, String)> {
         let members = names.iter().find_map(|it| server.get(*it)?.as_object());
         let members = members.into_iter().flatten();
-        members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+        members
+            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect()
     };
-    let url = ["httpUrl", "url", "serverUrl"].iter().find_map(|it| server.get(*it)?.as_str());
+    let url = ["httpUrl", "url", "serverUrl"]
+        .iter()
+        .find_map(|it| server.get(*it)?.as_str());
     if let Some(url) = url {
         return Ok(Reach::Url {
             url: url.to_owned(),
@@ -179,7 +201,9 @@ fn add_options(entry: &mut Entry, args: &Install) -> Result<()> {
     match &mut entry.reach {
         Reach::Program { env, pass_env, .. } => {
             if has_headers {
-                return Err(Failure::usage("headers are for servers at a URL; this one is a program"));
+                return Err(Failure::usage(
+                    "headers are for servers at a URL; this one is a program",
+                ));
             }
             for it in &args.env {
                 env.retain(|(name, _)| *name != it.name);
@@ -190,12 +214,26 @@ fn add_options(entry: &mut Entry, args: &Install) -> Result<()> {
                 pass_env.push(name.clone());
             }
         }
-        Reach::Url { headers, env_headers, .. } => {
+        Reach::Url {
+            headers,
+            env_headers,
+            ..
+        } => {
             if has_env {
-                return Err(Failure::usage("`--env` and `--pass-env` are for programs; `--header` is for a server at a URL"));
+                return Err(Failure::usage(
+                    "`--env` and `--pass-env` are for programs; `--header` is for a server at a URL",
+                ));
             }
-            headers.extend(args.header.iter().map(|it| (it.name.clone(), it.value.expose().to_owned())));
-            env_headers.extend(args.header_env.iter().map(|it| (it.name.clone(), it.value.clone())));
+            headers.extend(
+                args.header
+                    .iter()
+                    .map(|it| (it.name.clone(), it.value.expose().to_owned())),
+            );
+            env_headers.extend(
+                args.header_env
+                    .iter()
+                    .map(|it| (it.name.clone(), it.value.clone())),
+            );
         }
     }
     Ok(())
@@ -206,8 +244,9 @@ fn is_path(program: &str) -> bool {
 }
 
 fn absolute(program: &str) -> Result<String> {
-    let path = fs::canonicalize(program)
-        .map_err(|error| Failure::usage(format!("could not find the program {program}: {error}")))?;
+    let path = fs::canonicalize(program).map_err(|error| {
+        Failure::usage(format!("could not find the program {program}: {error}"))
+    })?;
     Ok(path.display().to_string())
 }
 
@@ -218,7 +257,9 @@ fn is_name(name: &str) -> bool {
 
 /// The name of the package that a launcher starts, or of the program.
 fn name_of_program(words: &[String]) -> String {
-    const LAUNCHERS: [&str; 9] = ["npx", "bunx", "pnpx", "uvx", "pipx", "uv", "node", "python", "python3"];
+    const LAUNCHERS: [&str; 9] = [
+        "npx", "bunx", "pnpx", "uvx", "pipx", "uv", "node", "python", "python3",
+    ];
     const WORDS: [&str; 2] = ["run", "tool"];
     let stem = |word: &String| {
         let word = word.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -227,12 +268,17 @@ fn name_of_program(words: &[String]) -> String {
     };
     let program = words.first().map(stem).unwrap_or_default();
     let program = program.trim_end_matches(".exe").trim_end_matches(".cmd");
-    let package = words.iter().skip(1).find(|it| !it.starts_with('-') && !WORDS.contains(&it.as_str()));
+    let package = words
+        .iter()
+        .skip(1)
+        .find(|it| !it.starts_with('-') && !WORDS.contains(&it.as_str()));
     let name = match package {
         Some(package) if LAUNCHERS.contains(&program) => stem(package),
         _ => program.to_owned(),
     };
-    let name = name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem);
+    let name = name
+        .rsplit_once('.')
+        .map_or(name.as_str(), |(stem, _)| stem);
     plain(name)
 }
 
@@ -240,13 +286,18 @@ fn name_of_program(words: &[String]) -> String {
 fn name_of_url(url: &str) -> String {
     let host = url.split("://").nth(1).unwrap_or_default();
     let host = host.split(['/', ':', '?']).next().unwrap_or_default();
-    let mut parts = host.split('.').filter(|it| !matches!(*it, "mcp" | "www" | "api" | "server"));
+    let mut parts = host
+        .split('.')
+        .filter(|it| !matches!(*it, "mcp" | "www" | "api" | "server"));
     plain(parts.next().unwrap_or(host))
 }
 
 fn plain(name: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
-    let plain: String = name.chars().map(|it| if is_plain(it) { it } else { '-' }).collect();
+    let plain: String = name
+        .chars()
+        .map(|it| if is_plain(it) { it } else { '-' })
+        .collect();
     plain.trim_matches('-').chars().take(64).collect()
 }
 
@@ -257,7 +308,10 @@ mod tests {
     #[test]
     fn names_come_from_packages_and_hosts() {
         for (line, expected) in [
-            ("npx -y @modelcontextprotocol/server-everything@1.0.0", "server-everything"),
+            (
+                "npx -y @modelcontextprotocol/server-everything@1.0.0",
+                "server-everything",
+            ),
             ("uvx mcp-server-git==1.2 --repository .", "mcp-server-git"),
             ("uv run --with x server.py", "x"),
             ("/usr/bin/weather --port 1", "weather"),

@@ -49,7 +49,15 @@ impl Change {
         let read = read.unwrap_or_default();
         let has_mark = read.starts_with('\u{feff}');
         let before = read.trim_start_matches('\u{feff}').to_owned();
-        Ok(Self { path, real, exists, has_mark, scope, after: before.clone(), before })
+        Ok(Self {
+            path,
+            real,
+            exists,
+            has_mark,
+            scope,
+            after: before.clone(),
+            before,
+        })
     }
 
     #[must_use]
@@ -68,8 +76,14 @@ impl Change {
         let old = if self.exists { &name } else { "/dev/null" };
         let (before, after) = (self.before.replace('\r', ""), self.after.replace('\r', ""));
         let diff = TextDiff::from_lines(&before, &after);
-        let diff = diff.unified_diff().context_radius(CONTEXT).header(old, &name).to_string();
-        diff.lines().map(|line| without_secrets(line) + "\n").collect()
+        let diff = diff
+            .unified_diff()
+            .context_radius(CONTEXT)
+            .header(old, &name)
+            .to_string();
+        diff.lines()
+            .map(|line| without_secrets(line) + "\n")
+            .collect()
     }
 
     /// Writes the file. Returns the path of the backup, if there was a file.
@@ -81,12 +95,15 @@ impl Change {
             Failure::new(Reason::Refused, format!("could not write {path}: {error}"))
         };
         let now = text(&self.real).map_err(failed)?;
-        let is_same = now.as_deref().map(|it| it.trim_start_matches('\u{feff}')) == self.exists.then_some(self.before.as_str());
+        let is_same = now.as_deref().map(|it| it.trim_start_matches('\u{feff}'))
+            == self.exists.then_some(self.before.as_str());
         if !is_same {
             let path = self.path.display();
             return Err(Failure::new(
                 Reason::Refused,
-                format!("could not write {path}: another program has changed it meanwhile; run the command again"),
+                format!(
+                    "could not write {path}: another program has changed it meanwhile; run the command again"
+                ),
             ));
         }
         let folder = self.real.parent().filter(|it| !it.as_os_str().is_empty());
@@ -111,7 +128,8 @@ impl Change {
         let mark = if self.has_mark { "\u{feff}" } else { "" };
         io::Write::write_all(&mut file, format!("{mark}{}", self.after).as_bytes())?;
         if self.exists {
-            file.as_file().set_permissions(fs::metadata(&self.real)?.permissions())?;
+            file.as_file()
+                .set_permissions(fs::metadata(&self.real)?.permissions())?;
         } else if self.scope == Scope::Project {
             make_readable(file.as_file())?;
         }
@@ -137,9 +155,9 @@ fn make_readable(_: &fs::File) -> io::Result<()> {
 /// The text of a file. `None` if it does not exist.
 fn text(path: &Path) -> io::Result<Option<String>> {
     match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > MAX_BYTES => {
-            Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")))
-        }
+        Ok(metadata) if metadata.len() > MAX_BYTES => Err(io::Error::other(format!(
+            "it has more than {MAX_BYTES} bytes"
+        ))),
         Ok(_) => fs::read_to_string(path).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -1,6 +1,9 @@
 //! The files of hosts, and the form that each gives to a server.
 
-use std::{env, path::{Path, PathBuf}};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use jsonc_parser::cst::CstInputValue;
@@ -14,7 +17,9 @@ use crate::{
 
 /// The name of the host, as `oxmcp config list` shows it.
 pub(super) fn label(host: HostName) -> String {
-    host.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
+    host.to_possible_value()
+        .map(|it| it.get_name().to_owned())
+        .unwrap_or_default()
 }
 
 /// The file of a host.
@@ -22,14 +27,19 @@ pub(super) fn label(host: HostName) -> String {
 /// # Errors
 /// The host has no files of projects.
 pub(super) fn path(host: HostName, scope: Scope) -> Result<PathBuf> {
-    let home = env::home_dir().ok_or_else(|| Failure::usage("could not find the folder of the user; set `HOME`"))?;
+    let home = env::home_dir()
+        .ok_or_else(|| Failure::usage("could not find the folder of the user; set `HOME`"))?;
     let app = hosts::app_folder(&home);
     let of_user = |folder: &Path, path: &str| folder.join(path);
     let project = PathBuf::from;
     Ok(match (host, scope) {
-        (HostName::ClaudeDesktop, Scope::User) => of_user(&app, "Claude/claude_desktop_config.json"),
+        (HostName::ClaudeDesktop, Scope::User) => {
+            of_user(&app, "Claude/claude_desktop_config.json")
+        }
         (HostName::ClaudeDesktop, Scope::Project) => {
-            return Err(Failure::usage("Claude Desktop has no files of projects; use `--scope user`"));
+            return Err(Failure::usage(
+                "Claude Desktop has no files of projects; use `--scope user`",
+            ));
         }
         (HostName::ClaudeCode, Scope::User) => of_user(&home, ".claude.json"),
         (HostName::ClaudeCode, Scope::Project) => project(".mcp.json"),
@@ -37,14 +47,18 @@ pub(super) fn path(host: HostName, scope: Scope) -> Result<PathBuf> {
         (HostName::Vscode, Scope::Project) => project(".vscode/mcp.json"),
         (HostName::Cursor, Scope::User) => of_user(&home, ".cursor/mcp.json"),
         (HostName::Cursor, Scope::Project) => project(".cursor/mcp.json"),
-        (HostName::Codex, Scope::User) => match env::var_os("CODEX_HOME").filter(|it| !it.is_empty()) {
-            Some(folder) => PathBuf::from(folder).join("config.toml"),
-            None => of_user(&home, ".codex/config.toml"),
-        },
+        (HostName::Codex, Scope::User) => {
+            match env::var_os("CODEX_HOME").filter(|it| !it.is_empty()) {
+                Some(folder) => PathBuf::from(folder).join("config.toml"),
+                None => of_user(&home, ".codex/config.toml"),
+            }
+        }
         (HostName::Codex, Scope::Project) => project(".codex/config.toml"),
         (HostName::Gemini, Scope::User) => of_user(&home, ".gemini/settings.json"),
         (HostName::Gemini, Scope::Project) => project(".gemini/settings.json"),
-        (HostName::Opencode, Scope::User) => jsonc_or_json(of_user(&home, ".config/opencode/opencode.json")),
+        (HostName::Opencode, Scope::User) => {
+            jsonc_or_json(of_user(&home, ".config/opencode/opencode.json"))
+        }
         (HostName::Opencode, Scope::Project) => jsonc_or_json(project("opencode.json")),
     })
 }
@@ -64,14 +78,21 @@ fn jsonc_or_json(path: PathBuf) -> PathBuf {
 pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
     let mut members = Members::default();
     match &entry.reach {
-        Reach::Program { words, env, pass_env, cwd } => {
+        Reach::Program {
+            words,
+            env,
+            pass_env,
+            cwd,
+        } => {
             let mut env: Vec<(String, String)> = env.clone();
             if host != HostName::Codex {
                 for name in pass_env {
                     env.push((name.clone(), reference(host, name)?));
                 }
             }
-            let (program, args) = words.split_first().ok_or_else(|| Failure::usage("the server has no command"))?;
+            let (program, args) = words
+                .split_first()
+                .ok_or_else(|| Failure::usage("the server has no command"))?;
             match host {
                 HostName::Opencode => {
                     members.text("type", "local");
@@ -94,14 +115,21 @@ pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
                 members.text("cwd", cwd);
             }
         }
-        Reach::Url { url, headers, env_headers, is_sse } => {
+        Reach::Url {
+            url,
+            headers,
+            env_headers,
+            is_sse,
+        } => {
             let mut headers = headers.clone();
             match host {
                 // It reads no URLs.
                 HostName::ClaudeDesktop => return through_bridge(url, &headers, env_headers),
                 HostName::Codex => {
                     if *is_sse {
-                        return Err(Failure::usage("Codex does not speak HTTP with SSE; install `oxmcp bridge URL` as the program"));
+                        return Err(Failure::usage(
+                            "Codex does not speak HTTP with SSE; install `oxmcp bridge URL` as the program",
+                        ));
                     }
                     members.text("url", url);
                     members.pairs("http_headers", &headers);
@@ -129,7 +157,9 @@ pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
         }
     }
     if host == HostName::Opencode {
-        members.0.push(("enabled".to_owned(), CstInputValue::Bool(true)));
+        members
+            .0
+            .push(("enabled".to_owned(), CstInputValue::Bool(true)));
     }
     Ok(members.value())
 }
@@ -179,12 +209,14 @@ struct Members(Vec<(String, CstInputValue)>);
 
 impl Members {
     fn text(&mut self, name: &str, value: &str) {
-        self.0.push((name.to_owned(), CstInputValue::String(value.to_owned())));
+        self.0
+            .push((name.to_owned(), CstInputValue::String(value.to_owned())));
     }
 
     fn list(&mut self, name: &str, values: &[String]) {
         let values = values.iter().map(|it| CstInputValue::String(it.clone()));
-        self.0.push((name.to_owned(), CstInputValue::Array(values.collect())));
+        self.0
+            .push((name.to_owned(), CstInputValue::Array(values.collect())));
     }
 
     /// An object of strings, unless it is empty.
@@ -192,8 +224,11 @@ impl Members {
         if pairs.is_empty() {
             return;
         }
-        let pairs = pairs.iter().map(|(name, value)| (name.clone(), CstInputValue::String(value.clone())));
-        self.0.push((name.to_owned(), CstInputValue::Object(pairs.collect())));
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), CstInputValue::String(value.clone())));
+        self.0
+            .push((name.to_owned(), CstInputValue::Object(pairs.collect())));
     }
 
     fn value(self) -> CstInputValue {

@@ -89,7 +89,11 @@ impl Binary {
                 "unknown target {target:?}; expected one such as x86_64-unknown-linux-gnu, aarch64-apple-darwin or x86_64-pc-windows-msvc"
             ))
         })?;
-        Ok(Self { target, platform: *platform, path: PathBuf::from(path) })
+        Ok(Self {
+            target,
+            platform: *platform,
+            path: PathBuf::from(path),
+        })
     }
 
     /// Makes a bundle. `server` is the `server.json`, whose variables become settings that the host asks for.
@@ -99,17 +103,26 @@ impl Binary {
     pub(super) fn bundle(&self, name: &str, manifest: &Manifest, server: &Value) -> Result<Bundle> {
         let shown = self.path.display();
         let failed = |why: String| Failure::usage(format!("could not bundle {shown}: {why}"));
-        let length = fs::metadata(&self.path).map_err(|error| failed(error.to_string()))?.len();
+        let length = fs::metadata(&self.path)
+            .map_err(|error| failed(error.to_string()))?
+            .len();
         if length > MAX_BYTES {
             return Err(failed(format!("it has more than {MAX_BYTES} bytes")));
         }
         let program = fs::read(&self.path).map_err(|error| failed(error.to_string()))?;
         if !self.platform.runs(&program) {
             let platform = self.platform.name();
-            return Err(failed(format!("it is no program for {platform}; check the target {:?}", self.target)));
+            return Err(failed(format!(
+                "it is no program for {platform}; check the target {:?}",
+                self.target
+            )));
         }
         let stem = short_name(name);
-        let ending = if self.platform == Platform::Windows { ".exe" } else { "" };
+        let ending = if self.platform == Platform::Windows {
+            ".exe"
+        } else {
+            ""
+        };
         let entry = format!("server/{stem}{ending}");
         let description = self.manifest(name, manifest, server, &entry);
         let description = serde_json::to_string_pretty(&description).unwrap_or_default() + "\n";
@@ -128,7 +141,10 @@ impl Binary {
     /// The manifest of the bundle.
     fn manifest(&self, name: &str, manifest: &Manifest, server: &Value, entry: &str) -> Value {
         let (settings, env) = settings(server);
-        let description = server.get("description").cloned().unwrap_or_else(|| json!(name));
+        let description = server
+            .get("description")
+            .cloned()
+            .unwrap_or_else(|| json!(name));
         let mut value = json!({
             "manifest_version": MANIFEST_VERSION,
             "name": short_name(name),
@@ -143,14 +159,20 @@ impl Binary {
             "tools_generated": true,
             "compatibility": {"platforms": [self.platform.name()]},
         });
-        let Some(members) = value.as_object_mut() else { return value };
+        let Some(members) = value.as_object_mut() else {
+            return value;
+        };
         if let Some(title) = server.get("title") {
             members.insert("display_name".to_owned(), title.clone());
         }
         if let Some(license) = &manifest.license {
             members.insert("license".to_owned(), json!(license));
         }
-        if let Some(url) = manifest.homepage.as_ref().filter(|it| it.starts_with("http")) {
+        if let Some(url) = manifest
+            .homepage
+            .as_ref()
+            .filter(|it| it.starts_with("http"))
+        {
             members.insert("homepage".to_owned(), json!(url));
         }
         if let Some(url) = server.pointer("/repository/url") {
@@ -167,9 +189,14 @@ impl Binary {
 fn settings(server: &Value) -> (Map<String, Value>, Map<String, Value>) {
     let (mut settings, mut env) = (Map::new(), Map::new());
     let packages = server.get("packages").and_then(Value::as_array);
-    let variables = packages.into_iter().flatten().filter_map(|it| it.get("environmentVariables")?.as_array());
+    let variables = packages
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it.get("environmentVariables")?.as_array());
     for it in variables.flatten() {
-        let Some(name) = it.get("name").and_then(Value::as_str) else { continue };
+        let Some(name) = it.get("name").and_then(Value::as_str) else {
+            continue;
+        };
         if env.contains_key(name) {
             continue;
         }
@@ -216,7 +243,10 @@ pub(super) fn short_name(name: &str) -> &str {
 
 /// The owner of a namespace such as `io.github.me`.
 fn owner(name: &str) -> &str {
-    let namespace = Path::new(name).parent().and_then(Path::to_str).unwrap_or(name);
+    let namespace = Path::new(name)
+        .parent()
+        .and_then(Path::to_str)
+        .unwrap_or(name);
     namespace.rsplit('.').next().unwrap_or(namespace)
 }
 

@@ -47,11 +47,17 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Manifest>> {
         if !path.is_file() {
             continue;
         }
-        let text = fs::read_to_string(&path)
-            .map_err(|error| Failure::usage(format!("could not read {}: {error}", path.display())))?;
+        let text = fs::read_to_string(&path).map_err(|error| {
+            Failure::usage(format!("could not read {}: {error}", path.display()))
+        })?;
         let value = hosts::parse(&text, &path)?;
         // A workspace, or the settings of tools.
-        if file != "package.json" && value.get("package").or_else(|| value.get("project")).is_none() {
+        if file != "package.json"
+            && value
+                .get("package")
+                .or_else(|| value.get("project"))
+                .is_none()
+        {
             continue;
         }
         let manifest = read(folder, &value).ok_or_else(|| {
@@ -75,11 +81,19 @@ fn cargo(folder: &Path, value: &Value) -> Option<Manifest> {
     let member = |name: &str| {
         let own = value.pointer(&format!("/package/{name}"))?;
         match own.get("workspace") {
-            Some(_) => workspace.as_ref()?.pointer(&format!("/workspace/package/{name}")).cloned(),
+            Some(_) => workspace
+                .as_ref()?
+                .pointer(&format!("/workspace/package/{name}"))
+                .cloned(),
             None => Some(own.clone()),
         }
     };
-    let text_of = |name: &str| member(name)?.as_str().filter(|it| !it.is_empty()).map(str::to_owned);
+    let text_of = |name: &str| {
+        member(name)?
+            .as_str()
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+    };
     let authors = member("authors");
     let author = authors.as_ref().and_then(|it| it.get(0)?.as_str());
     let readme = text_of("readme").unwrap_or_else(|| "README.md".to_owned());

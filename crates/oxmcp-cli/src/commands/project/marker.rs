@@ -17,17 +17,28 @@ pub(super) fn problem(manifest: &Manifest, name: &str) -> Option<String> {
     if manifest.registry == Registry::Npm {
         return match manifest.mcp_name.as_deref() {
             Some(own) if own == name => None,
-            Some(own) => Some(format!("package.json has the `mcpName` {own:?}; the registry expects {name:?}")),
-            None => Some(format!("package.json has no `mcpName`; add `\"mcpName\": \"{name}\"`, which the registry compares")),
+            Some(own) => Some(format!(
+                "package.json has the `mcpName` {own:?}; the registry expects {name:?}"
+            )),
+            None => Some(format!(
+                "package.json has no `mcpName`; add `\"mcpName\": \"{name}\"`, which the registry compares"
+            )),
         };
     }
     let readme = manifest.readme.as_deref().and_then(read);
     let Some(readme) = readme else {
-        return Some(format!("{} has no README; write one with the line `{MARK} {name}`", manifest.file));
+        return Some(format!(
+            "{} has no README; write one with the line `{MARK} {name}`",
+            manifest.file
+        ));
     };
     // crates.io removes comments from the page that the registry reads.
     let is_visible = manifest.registry == Registry::Cargo;
-    let text = if is_visible { without_comments(&readme) } else { readme.clone() };
+    let text = if is_visible {
+        without_comments(&readme)
+    } else {
+        readme.clone()
+    };
     match marked(&text, name) {
         Mark::Right => None,
         Mark::Missing if is_visible && marked(&readme, name) == Mark::Right => Some(format!(
@@ -44,9 +55,13 @@ pub(super) fn problem(manifest: &Manifest, name: &str) -> Option<String> {
 
 /// Returns what the registry would refuse in the images that are built in this folder.
 pub(super) fn problem_of_image(folder: &Path, name: &str) -> Option<String> {
-    let file = ["Dockerfile", "Containerfile"].iter().find_map(|it| read(&folder.join(it)))?;
+    let file = ["Dockerfile", "Containerfile"]
+        .iter()
+        .find_map(|it| read(&folder.join(it)))?;
     let mut lines = file.lines().filter(|it| it.contains(LABEL));
-    let is_right = lines.any(|it| it.contains(&format!("{LABEL}=\"{name}\"")) || it.contains(&format!("{LABEL}={name}")));
+    let is_right = lines.any(|it| {
+        it.contains(&format!("{LABEL}=\"{name}\"")) || it.contains(&format!("{LABEL}={name}"))
+    });
     (!is_right).then(|| {
         format!("the Dockerfile has no label with the name of the server; add `LABEL {LABEL}=\"{name}\"`")
     })
@@ -62,7 +77,9 @@ pub(super) fn name_in(readme: &Path) -> Option<String> {
 
 fn read(path: &Path) -> Option<String> {
     let length = fs::metadata(path).ok()?.len();
-    (length <= MAX_BYTES).then(|| fs::read_to_string(path).ok()).flatten()
+    (length <= MAX_BYTES)
+        .then(|| fs::read_to_string(path).ok())
+        .flatten()
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -116,7 +133,10 @@ mod tests {
         ] {
             assert_eq!(marked(text, name), Mark::Right, "{text}");
         }
-        for text in ["mcp-name: io.github.me/tea.", "mcp-name: io.github.me/tea-2 x"] {
+        for text in [
+            "mcp-name: io.github.me/tea.",
+            "mcp-name: io.github.me/tea-2 x",
+        ] {
             assert!(matches!(marked(text, name), Mark::Other(_)), "{text}");
         }
         assert_eq!(marked("the mcp-name: line", name), Mark::Missing);

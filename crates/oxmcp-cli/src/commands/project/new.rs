@@ -1,9 +1,6 @@
 //! `oxmcp new`: creates a project from a template.
 
-use std::{
-    fs, io,
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 use crate::{
     args::New,
@@ -34,7 +31,10 @@ const CLIENT: Template = Template {
 
 pub(crate) fn run(args: &New, terminal: &Terminal) -> Result<()> {
     let folder = Path::new(&args.name);
-    let name = folder.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+    let name = folder
+        .file_name()
+        .and_then(|it| it.to_str())
+        .unwrap_or_default();
     if !is_package_name(name) {
         return Err(Failure::usage(format!(
             "{name:?} cannot be the name of a project; use a letter, and then letters, digits, '-' and '_'"
@@ -63,7 +63,10 @@ pub(crate) fn run(args: &New, terminal: &Terminal) -> Result<()> {
     ] {
         fs::write(folder.join(path), text).map_err(failed)?;
     }
-    terminal.note(&format!("created {}; `cd {} && cargo test` tries it", args.name, args.name));
+    terminal.note(&format!(
+        "created {}; `cd {} && cargo test` tries it",
+        args.name, args.name
+    ));
     Ok(())
 }
 
@@ -73,5 +76,8 @@ fn is_package_name(name: &str) -> bool {
     name.starts_with(|it: char| it.is_ascii_alphabetic())
         && name.len() <= 64
         && name.chars().all(is_plain)
-        && !matches!(name, "test" | "core" | "std" | "alloc" | "proc_macro" | "oxmcp" | "tokio")
+        && !matches!(
+            name,
+            "test" | "core" | "std" | "alloc" | "proc_macro" | "oxmcp" | "tokio"
+        )
 }

@@ -30,8 +30,13 @@ pub(crate) fn run(args: &Package, as_json: bool, terminal: &Terminal) -> Result<
     let (mut file, mut problems) = ServerJson::new(name.clone(), &manifests, &existing)?;
     file.add_packages(&manifests, &args.oci, &existing);
     for url in &args.remote {
-        if !file.remotes.iter().any(|it| it.get("url").is_some_and(|it| it == url)) {
-            file.remotes.push(json!({"type": "streamable-http", "url": url}));
+        if !file
+            .remotes
+            .iter()
+            .any(|it| it.get("url").is_some_and(|it| it == url))
+        {
+            file.remotes
+                .push(json!({"type": "streamable-http", "url": url}));
         }
     }
     let bundles = bundles(args, &mut file, &manifests)?;
@@ -61,9 +66,13 @@ pub(crate) fn run(args: &Package, as_json: bool, terminal: &Terminal) -> Result<
     }
     let is_stale = args.check && !changed.is_empty();
     if as_json {
-        let bundles = bundles.iter().map(|it| json!({"file": it.file, "sha256": it.sha256}));
+        let bundles = bundles
+            .iter()
+            .map(|it| json!({"file": it.file, "sha256": it.sha256}));
         let bundles: Vec<_> = bundles.collect();
-        output::json(&json!({"name": name, "changed": changed, "bundles": bundles, "problems": problems}))?;
+        output::json(
+            &json!({"name": name, "changed": changed, "bundles": bundles, "problems": problems}),
+        )?;
     } else {
         let verb = if args.check { "differs" } else { "written" };
         for path in &changed {
@@ -121,14 +130,18 @@ fn bundles(args: &Package, file: &mut ServerJson, manifests: &[Manifest]) -> Res
         return Ok(bundles);
     }
     let manifest = manifests.first().ok_or_else(|| {
-        Failure::usage("a bundle needs a Cargo.toml, package.json or pyproject.toml with its version")
+        Failure::usage(
+            "a bundle needs a Cargo.toml, package.json or pyproject.toml with its version",
+        )
     })?;
     let url = bundle_url(args, manifest)?;
     let server = serde_json::to_value(&*file).map_err(std::io::Error::from)?;
     for word in &args.binary {
         let bundle = Binary::parse(word)?.bundle(&file.name, manifest, &server)?;
         if bundles.iter().any(|it: &Bundle| it.file == bundle.file) {
-            return Err(Failure::usage(format!("two programs are for the same target: {word}")));
+            return Err(Failure::usage(format!(
+                "two programs are for the same target: {word}"
+            )));
         }
         file.packages.push(json!({
             "registryType": "mcpb",
@@ -152,12 +165,18 @@ fn bundle_url(args: &Package, manifest: &Manifest) -> Result<String> {
     let repository = repository.ok_or_else(|| {
         Failure::usage("the bundles have no URL, because the manifest has no repository on GitHub; pass `--bundle-url`")
     })?;
-    Ok(format!("{repository}/releases/download/v{}", manifest.version))
+    Ok(format!(
+        "{repository}/releases/download/v{}",
+        manifest.version
+    ))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |error: std::io::Error| {
-        Failure::new(Reason::Refused, format!("could not write {}: {error}", path.display()))
+        Failure::new(
+            Reason::Refused,
+            format!("could not write {}: {error}", path.display()),
+        )
     };
     if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;

@@ -46,21 +46,38 @@ impl ServerJson {
         existing: &Map<String, Value>,
     ) -> Result<(Self, Vec<String>)> {
         const KNOWN: [&str; 9] = [
-            "$schema", "name", "title", "description", "repository", "version", "websiteUrl", "packages", "remotes",
+            "$schema",
+            "name",
+            "title",
+            "description",
+            "repository",
+            "version",
+            "websiteUrl",
+            "packages",
+            "remotes",
         ];
         let mut problems = Vec::new();
-        let first = |member: fn(&Manifest) -> Option<&String>| manifests.iter().find_map(member).cloned();
+        let first =
+            |member: fn(&Manifest) -> Option<&String>| manifests.iter().find_map(member).cloned();
         let kept = |name: &str| existing.get(name).cloned();
         let text = |name: &str| kept(name).and_then(|it| it.as_str().map(str::to_owned));
-        let version = manifests.first().map(|it| it.version.clone()).or_else(|| text("version"));
+        let version = manifests
+            .first()
+            .map(|it| it.version.clone())
+            .or_else(|| text("version"));
         let version = version.ok_or_else(|| {
             Failure::usage("found no version; write one into a manifest, or into `server.json`")
         })?;
         for it in manifests.iter().filter(|it| it.version != version) {
-            problems.push(format!("{} has the version {}, and another manifest {version}; use one version", it.file, it.version));
+            problems.push(format!(
+                "{} has the version {}, and another manifest {version}; use one version",
+                it.file, it.version
+            ));
         }
         if version == "latest" || version.contains(['^', '~', '*', '<', '>']) {
-            problems.push(format!("the version {version:?} is none; the registry accepts no ranges"));
+            problems.push(format!(
+                "the version {version:?} is none; the registry accepts no ranges"
+            ));
         }
         let description = text("description").or_else(|| first(|it| it.description.as_ref()));
         let mut description = description.unwrap_or_default();
@@ -75,14 +92,22 @@ impl ServerJson {
             description = cut(&description);
         }
         let repository = kept("repository").or_else(|| {
-            let url = first(|it| it.repository.as_ref()).as_deref().and_then(web_url)?;
-            let source = ["github", "gitlab"].into_iter().find(|it| url.contains(&format!("//{it}.com/")))?;
+            let url = first(|it| it.repository.as_ref())
+                .as_deref()
+                .and_then(web_url)?;
+            let source = ["github", "gitlab"]
+                .into_iter()
+                .find(|it| url.contains(&format!("//{it}.com/")))?;
             Some(json!({"url": url, "source": source}))
         });
         let website = kept("websiteUrl").or_else(|| {
-            first(|it| it.homepage.as_ref()).filter(|it| it.starts_with("https://")).map(Value::from)
+            first(|it| it.homepage.as_ref())
+                .filter(|it| it.starts_with("https://"))
+                .map(Value::from)
         });
-        let others = existing.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+        let others = existing
+            .iter()
+            .filter(|(name, _)| !KNOWN.contains(&name.as_str()));
         let file = Self {
             schema: SCHEMA,
             name,
@@ -93,14 +118,21 @@ impl ServerJson {
             website_url: website,
             packages: Vec::new(),
             remotes: list(existing, "remotes"),
-            others: others.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            others: others
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
         };
         Ok((file, problems))
     }
 
     /// Adds the packages of the manifests and the images. Packages of other registries in the existing file stay, without bundles,
     /// which belong to one version.
-    pub(super) fn add_packages(&mut self, manifests: &[Manifest], images: &[String], existing: &Map<String, Value>) {
+    pub(super) fn add_packages(
+        &mut self,
+        manifests: &[Manifest],
+        images: &[String],
+        existing: &Map<String, Value>,
+    ) {
         let old = list(existing, "packages");
         for manifest in manifests {
             let registry = registry(manifest.registry);
@@ -110,16 +142,22 @@ impl ServerJson {
                 "version": manifest.version,
                 "transport": {"type": "stdio"},
             });
-            let same = old.iter().find(|it| is(it, "registryType", registry) && is(it, "identifier", &manifest.identifier));
+            let same = old.iter().find(|it| {
+                is(it, "registryType", registry) && is(it, "identifier", &manifest.identifier)
+            });
             self.packages.push(merged(fresh, same));
         }
         for image in images {
-            let fresh = json!({"registryType": "oci", "identifier": image, "transport": {"type": "stdio"}});
+            let fresh =
+                json!({"registryType": "oci", "identifier": image, "transport": {"type": "stdio"}});
             let same = old.iter().find(|it| is(it, "registryType", "oci"));
             self.packages.push(merged(fresh, same));
         }
         for package in old {
-            let kind = package.get("registryType").and_then(Value::as_str).unwrap_or_default();
+            let kind = package
+                .get("registryType")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             let is_replaced = kind == "mcpb"
                 || (kind == "oci" && !images.is_empty())
                 || manifests.iter().any(|it| registry(it.registry) == kind);
@@ -143,7 +181,11 @@ fn is(package: &Value, member: &str, value: &str) -> bool {
 }
 
 fn list(existing: &Map<String, Value>, name: &str) -> Vec<Value> {
-    existing.get(name).and_then(Value::as_array).cloned().unwrap_or_default()
+    existing
+        .get(name)
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// The members of a package that are known now, and the others of the existing one, such as its variables and its transport.
@@ -163,14 +205,22 @@ fn merged(fresh: Value, old: Option<&Value>) -> Value {
 /// The beginning of a text, to the end of a word.
 fn cut(text: &str) -> String {
     let short: String = text.chars().take(MAX_DESCRIPTION - 1).collect();
-    let short = short.rsplit_once(' ').map_or(short.as_str(), |(short, _)| short);
+    let short = short
+        .rsplit_once(' ')
+        .map_or(short.as_str(), |(short, _)| short);
     format!("{short}…")
 }
 
 /// The URL of a repository as a page: manifests have it in several forms.
 pub(super) fn web_url(url: &str) -> Option<String> {
-    let url = url.trim_start_matches("git+").trim_end_matches('/').trim_end_matches(".git");
-    let url = url.replace("git@github.com:", "https://github.com/").replace("ssh://git@", "https://").replace("git://", "https://");
+    let url = url
+        .trim_start_matches("git+")
+        .trim_end_matches('/')
+        .trim_end_matches(".git");
+    let url = url
+        .replace("git@github.com:", "https://github.com/")
+        .replace("ssh://git@", "https://")
+        .replace("git://", "https://");
     if let Some(short) = url.strip_prefix("github:") {
         return Some(format!("https://github.com/{short}"));
     }
@@ -219,7 +269,11 @@ mod tests {
             "https://github.com/me/tea/",
             "ssh://git@github.com/me/tea",
         ] {
-            assert_eq!(web_url(url).as_deref(), Some("https://github.com/me/tea"), "{url}");
+            assert_eq!(
+                web_url(url).as_deref(),
+                Some("https://github.com/me/tea"),
+                "{url}"
+            );
         }
         assert_eq!(web_url("svn://x"), None);
     }

@@ -64,10 +64,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<Line>> {
         return Err(failed(format!("it has more than {MAX_BYTES} bytes")));
     }
     let mut lines = BufReader::new(file.take(MAX_BYTES)).lines();
-    let first = lines.next().transpose().map_err(|error| failed(error.to_string()))?;
+    let first = lines
+        .next()
+        .transpose()
+        .map_err(|error| failed(error.to_string()))?;
     let header = serde_json::from_str::<Header>(first.as_deref().unwrap_or_default());
     if !header.is_ok_and(|it| it.version == VERSION) {
-        return Err(failed("it is not a transcript; `oxmcp record` writes one".to_owned()));
+        return Err(failed(
+            "it is not a transcript; `oxmcp record` writes one".to_owned(),
+        ));
     }
     let mut messages = Vec::new();
     for (index, line) in lines.enumerate() {
@@ -76,7 +81,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Line>> {
             continue;
         }
         let number = index + 2;
-        let line = serde_json::from_str(&line).map_err(|error| failed(format!("line {number}: {error}")))?;
+        let line = serde_json::from_str(&line)
+            .map_err(|error| failed(format!("line {number}: {error}")))?;
         messages.push(line);
     }
     Ok(messages)

@@ -65,7 +65,10 @@ pub(crate) async fn run(args: Record, terminal: &Terminal) -> Result<()> {
 /// The secrets that the command line names, which the messages may contain.
 fn known_secrets(options: &Connection) -> Vec<String> {
     let headers = options.header.iter().map(|it| it.value.expose().to_owned());
-    let of_env = options.header_env.iter().filter_map(|it| env::var(&it.value).ok());
+    let of_env = options
+        .header_env
+        .iter()
+        .filter_map(|it| env::var(&it.value).ok());
     let variables = options.env.iter().filter(|it| is_secret_name(&it.name));
     let variables = variables.map(|it| it.value.clone());
     headers.chain(of_env).chain(variables).collect()
@@ -80,13 +83,26 @@ async fn pass_both<R: ReadHalf, W: WriteHalf>(
 ) -> Result<()> {
     let has_ended = Cell::new(false);
     let up = async {
-        let passed = pass(Side::Client, &mut host_read, &mut server_write, transcript, terminal).await;
+        let passed = pass(
+            Side::Client,
+            &mut host_read,
+            &mut server_write,
+            transcript,
+            terminal,
+        )
+        .await;
         has_ended.set(true);
         // The result of the session is known by then.
         let _ = timeout(CLOSE, server_write.close()).await;
         passed
     };
-    let down = pass(Side::Server, &mut server_read, &mut host_write, transcript, terminal);
+    let down = pass(
+        Side::Server,
+        &mut server_read,
+        &mut host_write,
+        transcript,
+        terminal,
+    );
     pin!(up, down);
     select! {
         passed = &mut up => {
@@ -173,7 +189,10 @@ impl Transcript {
                 io::ErrorKind::AlreadyExists => "; `--force` replaces it",
                 _ => "",
             };
-            Failure::usage(format!("could not create {}: {error}{hint}", path.display()))
+            Failure::usage(format!(
+                "could not create {}: {error}{hint}",
+                path.display()
+            ))
         })?;
         Ok(Self {
             path: path.to_owned(),
@@ -199,7 +218,10 @@ impl Transcript {
     }
 
     fn count(&self) -> u64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).count
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .count
     }
 
     /// Writes a message. A failure ends the recording, and not the session.
@@ -213,7 +235,10 @@ impl Transcript {
         if let Err(error) = written.and_then(|line| self.append(&line)) {
             let path = self.path.display();
             terminal.note(&format!("stopped writing {path}: {error}"));
-            self.state.lock().unwrap_or_else(PoisonError::into_inner).file = None;
+            self.state
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .file = None;
         }
     }
 
@@ -239,7 +264,11 @@ impl Transcript {
         let length = line.len() as u64 + 1;
         if state.bytes + length > self.max_bytes {
             state.file = match state.file.take() {
-                Some(_) => return Err(io::Error::other("it has reached its maximum size, which `--max-size` sets")),
+                Some(_) => {
+                    return Err(io::Error::other(
+                        "it has reached its maximum size, which `--max-size` sets",
+                    ));
+                }
                 None => None,
             };
         }

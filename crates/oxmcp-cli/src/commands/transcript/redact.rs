@@ -7,7 +7,15 @@ const REDACTED: &str = "[redacted]";
 
 /// The beginnings of tokens of well-known services.
 const PREFIXES: [&str; 9] = [
-    "sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "glpat-", "AKIA", "eyJ",
+    "sk-",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "xoxb-",
+    "xoxp-",
+    "glpat-",
+    "AKIA",
+    "eyJ",
 ];
 /// The ends of names of members that are secrets, in lower case without separators.
 const NAMES: [&str; 11] = [
@@ -106,7 +114,10 @@ pub(crate) fn without_secrets(line: &str) -> String {
     while let Some((before, after)) = rest.split_once([':', '=']) {
         let name = before.rsplit(['{', ',', '[']).next().unwrap_or_default();
         let name = name.trim_matches(|it: char| !it.is_ascii_alphanumeric());
-        let value = after.trim_start().strip_prefix('"').and_then(|it| it.split('"').next());
+        let value = after
+            .trim_start()
+            .strip_prefix('"')
+            .and_then(|it| it.split('"').next());
         if let Some(value) = value.filter(|it| !it.is_empty() && is_secret_name(name)) {
             redacted = redacted.replace(&format!("\"{value}\""), &format!("\"{REDACTED}\""));
         }
@@ -174,10 +185,22 @@ mod tests {
     #[test]
     fn secrets_in_lines_are_replaced() {
         for (line, expected) in [
-            ("+  \"env\": {\"API_KEY\": \"abc\", \"LEVEL\": \"x\"}", "+  \"env\": {\"API_KEY\": \"[redacted]\", \"LEVEL\": \"x\"}"),
-            (" env = { TOKEN = \"abc\" }", " env = { TOKEN = \"[redacted]\" }"),
-            ("   \"Authorization\": \"Bearer abcdefghijkl\"", "   \"Authorization\": \"[redacted]\""),
-            (" \"url\": \"https://a/b?c=d\"", " \"url\": \"https://a/b?c=d\""),
+            (
+                "+  \"env\": {\"API_KEY\": \"abc\", \"LEVEL\": \"x\"}",
+                "+  \"env\": {\"API_KEY\": \"[redacted]\", \"LEVEL\": \"x\"}",
+            ),
+            (
+                " env = { TOKEN = \"abc\" }",
+                " env = { TOKEN = \"[redacted]\" }",
+            ),
+            (
+                "   \"Authorization\": \"Bearer abcdefghijkl\"",
+                "   \"Authorization\": \"[redacted]\"",
+            ),
+            (
+                " \"url\": \"https://a/b?c=d\"",
+                " \"url\": \"https://a/b?c=d\"",
+            ),
         ] {
             assert_eq!(without_secrets(line), expected);
         }
@@ -185,10 +208,20 @@ mod tests {
 
     #[test]
     fn secrets_in_arguments_are_recognized() {
-        for word in ["--api-key=0123456789", "ghp_0123456789abcdefghij", "--token=abcdefgh"] {
+        for word in [
+            "--api-key=0123456789",
+            "ghp_0123456789abcdefghij",
+            "--token=abcdefgh",
+        ] {
             assert!(secret_in(word).is_some(), "{word}");
         }
-        for word in ["--api-key=${KEY}", "-y", "sk-short", "--max-tokens=50000000", "/home/token/file"] {
+        for word in [
+            "--api-key=${KEY}",
+            "-y",
+            "sk-short",
+            "--max-tokens=50000000",
+            "/home/token/file",
+        ] {
             assert_eq!(secret_in(word), None, "{word}");
         }
     }

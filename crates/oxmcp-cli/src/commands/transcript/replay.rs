@@ -26,11 +26,15 @@ pub(crate) async fn run(args: Replay, terminal: &Terminal) -> Result<()> {
     let recorded = Arc::new(Recorded::new(format::read(&args.file)?));
     let count = recorded.exchanges.len();
     let path = args.file.display();
-    terminal.note(&format!("replaying {count} requests and notifications of {path}"));
+    terminal.note(&format!(
+        "replaying {count} requests and notifications of {path}"
+    ));
     let is_realtime = args.realtime;
     let Some(address) = args.listen else {
         let (read, write) = stdio().connect(&Limits::default()).await?;
-        return Ok(Replayer::new(recorded, write, is_realtime).run(read).await?);
+        return Ok(Replayer::new(recorded, write, is_realtime)
+            .run(read)
+            .await?);
     };
     let upstream = Upstream::new(move || {
         let (mut near, far) = in_memory();
@@ -121,12 +125,19 @@ impl<W: WriteHalf> Replayer<W> {
         };
         if method == "notifications/cancelled" {
             let cancelled = message.pointer("/params/requestId").cloned();
-            self.running.retain(|it| it.id.is_none() || it.id != cancelled);
+            self.running
+                .retain(|it| it.id.is_none() || it.id != cancelled);
             return Ok(());
         }
         if let Some(exchange) = self.recorded.find(&message, &self.used) {
             if self.running.len() == MAX_RUNNING {
-                return self.refuse(id.unwrap_or_default(), -32603, "too many requests in flight").await;
+                return self
+                    .refuse(
+                        id.unwrap_or_default(),
+                        -32603,
+                        "too many requests in flight",
+                    )
+                    .await;
             }
             if let Some(used) = self.used.get_mut(exchange) {
                 *used = true;
@@ -145,10 +156,12 @@ impl<W: WriteHalf> Replayer<W> {
         let is_known = self.recorded.exchanges.iter().any(|it| it.method == method);
         match method {
             "ping" | "logging/setLevel" => {
-                self.send(&json!({"jsonrpc": "2.0", "id": id, "result": {}})).await
+                self.send(&json!({"jsonrpc": "2.0", "id": id, "result": {}}))
+                    .await
             }
             _ if is_known => {
-                let error = format!("`{method}` with these parameters is not in the transcript; record it");
+                let error =
+                    format!("`{method}` with these parameters is not in the transcript; record it");
                 self.refuse(id, -32602, &error).await
             }
             _ => {
@@ -171,7 +184,8 @@ impl<W: WriteHalf> Replayer<W> {
                 if running.asked.is_some() {
                     break;
                 }
-                let due = running.begun + Duration::from_millis(sent.t.saturating_sub(exchange.begun));
+                let due =
+                    running.begun + Duration::from_millis(sent.t.saturating_sub(exchange.begun));
                 if self.is_realtime && due > Instant::now() {
                     next = Some(next.map_or(due, |it| it.min(due)));
                     break;
@@ -194,12 +208,15 @@ impl<W: WriteHalf> Replayer<W> {
 
     async fn refuse(&mut self, id: Value, code: i64, message: &str) -> McpResult<()> {
         let error = json!({"code": code, "message": message});
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error})).await
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
+            .await
     }
 
     async fn send(&mut self, message: &Value) -> McpResult<()> {
         let line = format!("{message}\n");
-        self.write.write(Messages::from_lines(line.as_bytes())?).await
+        self.write
+            .write(Messages::from_lines(line.as_bytes())?)
+            .await
     }
 }
 

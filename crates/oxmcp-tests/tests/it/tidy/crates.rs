@@ -26,7 +26,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("oxmcp-apps", &["oxmcp"]),
-    ("oxmcp-cli", &["oxmcp", "oxmcp-apps", "oxmcp-group", "oxmcp-skills"]),
+    (
+        "oxmcp-cli",
+        &["oxmcp", "oxmcp-apps", "oxmcp-group", "oxmcp-skills"],
+    ),
     ("oxmcp-group", &["oxmcp"]),
     ("oxmcp-opentelemetry", &["oxmcp"]),
     ("oxmcp-redis", &["oxmcp"]),
