@@ -18,8 +18,8 @@ use crate::{
     terminal::Terminal,
 };
 
-pub(crate) fn install(args: Install, as_json: bool, terminal: &Terminal) -> Result<()> {
-    let entries = entry::entries(&args, terminal)?;
+pub(crate) fn install(args: &Install, as_json: bool, terminal: &Terminal) -> Result<()> {
+    let entries = entry::entries(args, terminal)?;
     let replaces = args.replace;
     let plan = |host: HostName, text: &str| {
         let mut text = text.to_owned();

@@ -38,7 +38,7 @@ pub(crate) async fn run(command: Command, as_json: bool, terminal: &Terminal) ->
         Command::Bridge(args) => bridge::run(args, terminal).await,
         Command::Record(args) => transcript::record(args, terminal).await,
         Command::Replay(args) => transcript::replay(args, terminal).await,
-        Command::Install(args) => install::install(args, as_json, terminal),
+        Command::Install(args) => install::install(&args, as_json, terminal),
         Command::Uninstall(args) => install::uninstall(&args, as_json, terminal),
         Command::Package(args) => project::package(&args, as_json, terminal),
         Command::New(args) => project::new(&args, terminal),

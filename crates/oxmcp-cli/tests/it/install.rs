@@ -82,90 +82,17 @@ fn servers_at_urls_have_the_form_of_each_host() {
         let (_, err, code) = run_at(&home, &args);
         assert_eq!(code, 0, "{host}: {err}");
         let text = read(&home, path).replace(crate::support::OXMCP, "/bin/oxmcp");
-        all.push_str(&format!("{host}\n{text}\n"));
+        let words: Vec<&str> = text.split_whitespace().collect();
+        all.push_str(&format!("{host}: {}\n", words.join(" ")));
     }
     insta::assert_snapshot!(all, @r#"
-    claude-desktop
-    {
-      "mcpServers": {
-        "example": {
-          "command": "/bin/oxmcp",
-          "args": ["bridge", "https://mcp.example.com/mcp", "--header-env", "X-Team=OXMCP_HEADER_1"],
-          "env": {
-            "OXMCP_HEADER_1": "tea"
-          }
-        }
-      }
-    }
-
-    claude-code
-    {
-      "mcpServers": {
-        "example": {
-          "type": "http",
-          "url": "https://mcp.example.com/mcp",
-          "headers": {
-            "X-Team": "tea"
-          }
-        }
-      }
-    }
-
-    vscode
-    {
-      "servers": {
-        "example": {
-          "type": "http",
-          "url": "https://mcp.example.com/mcp",
-          "headers": {
-            "X-Team": "tea"
-          }
-        }
-      }
-    }
-
-    cursor
-    {
-      "mcpServers": {
-        "example": {
-          "url": "https://mcp.example.com/mcp",
-          "headers": {
-            "X-Team": "tea"
-          }
-        }
-      }
-    }
-
-    codex
-    [mcp_servers.example]
-    url = "https://mcp.example.com/mcp"
-    http_headers = { X-Team = "tea" }
-
-    gemini
-    {
-      "mcpServers": {
-        "example": {
-          "httpUrl": "https://mcp.example.com/mcp",
-          "headers": {
-            "X-Team": "tea"
-          }
-        }
-      }
-    }
-
-    opencode
-    {
-      "mcp": {
-        "example": {
-          "type": "remote",
-          "url": "https://mcp.example.com/mcp",
-          "headers": {
-            "X-Team": "tea"
-          },
-          "enabled": true
-        }
-      }
-    }
+    claude-desktop: { "mcpServers": { "example": { "command": "/bin/oxmcp", "args": ["bridge", "https://mcp.example.com/mcp", "--header-env", "X-Team=OXMCP_HEADER_1"], "env": { "OXMCP_HEADER_1": "tea" } } } }
+    claude-code: { "mcpServers": { "example": { "type": "http", "url": "https://mcp.example.com/mcp", "headers": { "X-Team": "tea" } } } }
+    vscode: { "servers": { "example": { "type": "http", "url": "https://mcp.example.com/mcp", "headers": { "X-Team": "tea" } } } }
+    cursor: { "mcpServers": { "example": { "url": "https://mcp.example.com/mcp", "headers": { "X-Team": "tea" } } } }
+    codex: [mcp_servers.example] url = "https://mcp.example.com/mcp" http_headers = { X-Team = "tea" }
+    gemini: { "mcpServers": { "example": { "httpUrl": "https://mcp.example.com/mcp", "headers": { "X-Team": "tea" } } } }
+    opencode: { "mcp": { "example": { "type": "remote", "url": "https://mcp.example.com/mcp", "headers": { "X-Team": "tea" }, "enabled": true } } }
     "#);
 }
 

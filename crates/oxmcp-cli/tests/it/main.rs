@@ -1,6 +1,10 @@
 //! Tests of the command, as scripts and hosts run it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot run fails")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test that cannot run fails"
+)]
 
 mod bridge;
 mod check;

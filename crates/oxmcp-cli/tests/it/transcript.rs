@@ -50,7 +50,8 @@ fn talk(home: &std::path::Path, args: &[&str], requests: &[Value]) -> Vec<Value>
     answers
 }
 
-fn request(id: i64, method: &str, params: Value) -> Value {
+fn request(id: i64, method: &str, params: impl Into<Value>) -> Value {
+    let params: Value = params.into();
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 

@@ -77,84 +77,20 @@ fn jsonc_or_json(path: PathBuf) -> PathBuf {
 /// The host cannot do what the entry needs.
 pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
     let mut members = Members::default();
-    match &entry.reach {
-        Reach::Program {
-            words,
-            env,
-            pass_env,
-            cwd,
-        } => {
-            let mut env: Vec<(String, String)> = env.clone();
-            if host != HostName::Codex {
-                for name in pass_env {
-                    env.push((name.clone(), reference(host, name)?));
-                }
-            }
-            let (program, args) = words
-                .split_first()
-                .ok_or_else(|| Failure::usage("the server has no command"))?;
-            match host {
-                HostName::Opencode => {
-                    members.text("type", "local");
-                    members.list("command", words);
-                    members.pairs("environment", &env);
-                }
-                _ => {
-                    if matches!(host, HostName::ClaudeCode | HostName::Vscode) {
-                        members.text("type", "stdio");
-                    }
-                    members.text("command", program);
-                    members.list("args", args);
-                    members.pairs("env", &env);
-                }
-            }
-            if host == HostName::Codex && !pass_env.is_empty() {
-                members.list("env_vars", pass_env);
-            }
-            if let Some(cwd) = cwd {
-                members.text("cwd", cwd);
-            }
-        }
-        Reach::Url {
-            url,
-            headers,
-            env_headers,
-            is_sse,
-        } => {
-            let mut headers = headers.clone();
-            match host {
-                // It reads no URLs.
-                HostName::ClaudeDesktop => return through_bridge(url, &headers, env_headers),
-                HostName::Codex => {
-                    if *is_sse {
-                        return Err(Failure::usage(
-                            "Codex does not speak HTTP with SSE; install `oxmcp bridge URL` as the program",
-                        ));
-                    }
-                    members.text("url", url);
-                    members.pairs("http_headers", &headers);
-                    members.pairs("env_http_headers", env_headers);
-                    return Ok(members.value());
-                }
-                _ => {}
-            }
-            for (name, variable) in env_headers {
-                headers.push((name.clone(), reference(host, variable)?));
-            }
-            match host {
-                HostName::ClaudeCode | HostName::Vscode => {
-                    members.text("type", if *is_sse { "sse" } else { "http" });
-                    members.text("url", url);
-                }
-                HostName::Gemini if !is_sse => members.text("httpUrl", url),
-                HostName::Opencode => {
-                    members.text("type", "remote");
-                    members.text("url", url);
-                }
-                _ => members.text("url", url),
-            }
-            members.pairs("headers", &headers);
-        }
+    match (&entry.reach, host) {
+        // It reads no URLs.
+        (
+            Reach::Url {
+                url,
+                headers,
+                env_headers,
+                ..
+            },
+            HostName::ClaudeDesktop,
+        ) => return through_bridge(url, headers, env_headers),
+        (Reach::Url { .. }, HostName::Codex) => codex_url(&mut members, &entry.reach)?,
+        (Reach::Url { .. }, _) => url(&mut members, host, &entry.reach)?,
+        (Reach::Program { .. }, _) => program(&mut members, host, &entry.reach)?,
     }
     if host == HostName::Opencode {
         members
@@ -162,6 +98,97 @@ pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
             .push(("enabled".to_owned(), CstInputValue::Bool(true)));
     }
     Ok(members.value())
+}
+
+fn program(members: &mut Members, host: HostName, reach: &Reach) -> Result<()> {
+    let Reach::Program {
+        words,
+        env,
+        pass_env,
+        cwd,
+    } = reach
+    else {
+        return Ok(());
+    };
+    let mut env = env.clone();
+    if host != HostName::Codex {
+        for name in pass_env {
+            env.push((name.clone(), reference(host, name)?));
+        }
+    }
+    let (program, args) = words
+        .split_first()
+        .ok_or_else(|| Failure::usage("the server has no command"))?;
+    if host == HostName::Opencode {
+        members.text("type", "local");
+        members.list("command", words);
+        members.pairs("environment", &env);
+    } else {
+        if matches!(host, HostName::ClaudeCode | HostName::Vscode) {
+            members.text("type", "stdio");
+        }
+        members.text("command", program);
+        members.list("args", args);
+        members.pairs("env", &env);
+    }
+    if host == HostName::Codex && !pass_env.is_empty() {
+        members.list("env_vars", pass_env);
+    }
+    if let Some(cwd) = cwd {
+        members.text("cwd", cwd);
+    }
+    Ok(())
+}
+
+fn codex_url(members: &mut Members, reach: &Reach) -> Result<()> {
+    let Reach::Url {
+        url,
+        headers,
+        env_headers,
+        is_sse,
+    } = reach
+    else {
+        return Ok(());
+    };
+    if *is_sse {
+        return Err(Failure::usage(
+            "Codex does not speak HTTP with SSE; install `oxmcp bridge URL` as the program",
+        ));
+    }
+    members.text("url", url);
+    members.pairs("http_headers", headers);
+    members.pairs("env_http_headers", env_headers);
+    Ok(())
+}
+
+fn url(members: &mut Members, host: HostName, reach: &Reach) -> Result<()> {
+    let Reach::Url {
+        url,
+        headers,
+        env_headers,
+        is_sse,
+    } = reach
+    else {
+        return Ok(());
+    };
+    let mut headers = headers.clone();
+    for (name, variable) in env_headers {
+        headers.push((name.clone(), reference(host, variable)?));
+    }
+    match host {
+        HostName::ClaudeCode | HostName::Vscode => {
+            members.text("type", if *is_sse { "sse" } else { "http" });
+            members.text("url", url);
+        }
+        HostName::Gemini if !is_sse => members.text("httpUrl", url),
+        HostName::Opencode => {
+            members.text("type", "remote");
+            members.text("url", url);
+        }
+        _ => members.text("url", url),
+    }
+    members.pairs("headers", &headers);
+    Ok(())
 }
 
 /// The value of a variable of the host's environment.

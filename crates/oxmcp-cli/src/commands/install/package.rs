@@ -113,10 +113,10 @@ fn arguments(package: &Value, name: &str) -> Vec<String> {
         let value = text_of(it, "value").or_else(|| text_of(it, "default"));
         match (text_of(it, "type"), text_of(it, "name"), value) {
             (Some("named"), Some(name), Some(value)) => {
-                words.extend([name.to_owned(), value.to_owned()])
+                words.extend([name.to_owned(), value.to_owned()]);
             }
             (Some("named"), Some(name), None) if it.get("isRequired").is_none() => {
-                words.push(name.to_owned())
+                words.push(name.to_owned());
             }
             (_, _, Some(value)) => words.push(value.to_owned()),
             _ => {}
@@ -140,7 +140,7 @@ fn variables(package: &Value) -> (Vec<(String, String)>, Vec<String>) {
         match text_of(it, "value").or_else(|| text_of(it, "default")) {
             Some(value) => env.push((name.to_owned(), value.to_owned())),
             None if it.get("isRequired").is_some_and(|it| it == true) => {
-                pass_env.push(name.to_owned())
+                pass_env.push(name.to_owned());
             }
             None => {}
         }

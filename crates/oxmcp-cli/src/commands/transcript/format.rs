@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 /// The version of the format.
 const VERSION: u32 = 1;
 /// The maximum size of a file that is read: its messages are kept in memory.
-const MAX_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// The first line.
 #[derive(Debug, Deserialize, Serialize)]

@@ -32,6 +32,8 @@ pub(super) struct Sent {
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) exchanges: Vec<Exchange>,
+    /// The exchanges by the text of their progress tokens.
+    of_token: HashMap<String, usize>,
 }
 
 impl Recorded {
@@ -50,11 +52,16 @@ impl Recorded {
                     if let Some(id) = &id {
                         open.insert(id.to_string(), recorded.exchanges.len());
                     }
+                    let progress_token = message.pointer("/params/_meta/progressToken").cloned();
+                    if let Some(token) = &progress_token {
+                        let index = recorded.exchanges.len();
+                        recorded.of_token.insert(token.to_string(), index);
+                    }
                     recorded.exchanges.push(Exchange {
                         method: method.to_owned(),
                         key: key(method, &message),
                         id,
-                        progress_token: message.pointer("/params/_meta/progressToken").cloned(),
+                        progress_token,
                         begun: line.t,
                         sent: Vec::new(),
                     });
@@ -83,9 +90,9 @@ impl Recorded {
     /// The exchange that a notification or a request of the server belongs to.
     fn owner(&self, message: &Value, open: &HashMap<String, usize>) -> Option<usize> {
         let token = message.pointer("/params/progressToken");
-        let of_token = |it: &Exchange| token.is_some() && it.progress_token.as_ref() == token;
-        if let Some(found) = self.exchanges.iter().rposition(of_token) {
-            return Some(found);
+        let of_token = token.and_then(|it| self.of_token.get(&it.to_string()));
+        if let Some(found) = of_token {
+            return Some(*found);
         }
         let subscription = message.pointer("/params/_meta/io.modelcontextprotocol~1subscriptionId");
         if let Some(found) = subscription.and_then(|it| open.get(&it.to_string())) {
