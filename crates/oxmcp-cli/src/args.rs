@@ -1,12 +1,14 @@
 //! The command line.
 
+pub(crate) mod pairs;
+
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::ValueParser};
 use clap_complete::Shell;
 use oxmcp::Revision;
 
-use crate::pairs::{Header, Variable};
+use crate::args::pairs::{Header, Variable};
 
 const TARGETS: &str = "\
 A <TARGET> is one of:
@@ -72,6 +74,13 @@ Examples:
   oxmcp bridge --listen 127.0.0.1:8080 -- ./my-server        a program, for clients over HTTP
   oxmcp bridge --deny-tool 'delete*' files github            two configured servers as one, without some tools")]
     Bridge(Bridge),
+    /// Open a page in the browser that shows servers and uses them. Without a server, those of the configuration files.
+    #[command(after_help = "\
+Examples:
+  oxmcp ui                                    the servers of the configuration files
+  oxmcp ui https://example.com/mcp files      two servers
+  oxmcp ui --no-browser -- ./my-server        a program; the URL of the page is printed, and nothing is opened")]
+    Ui(Ui),
     /// Log in to a server, and store the login for later commands.
     Login(Url),
     /// Revoke and delete the stored login of a server.
@@ -141,7 +150,7 @@ pub(crate) struct Connection {
     /// Start the program in this folder.
     #[arg(long, value_name = "FOLDER")]
     pub cwd: Option<PathBuf>,
-    /// Never open a browser for a login. It is never opened without a terminal.
+    /// Never open a browser. It is never opened without a terminal.
     #[arg(long)]
     pub no_browser: bool,
     /// Answer a field of a form of the server: `field=text`, or `field:=json`.
@@ -250,6 +259,15 @@ pub(crate) struct Bridge {
     pub http: Http,
     #[command(flatten)]
     pub rules: Rules,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp ui [OPTIONS] [TARGET]...")]
+pub(crate) struct Ui {
+    #[command(flatten)]
+    pub target: Target,
     #[command(flatten)]
     pub connection: Connection,
 }

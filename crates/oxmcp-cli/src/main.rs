@@ -8,12 +8,12 @@ mod escape;
 mod failure;
 mod hosts;
 mod output;
-mod pairs;
 mod session;
 mod signature;
 mod target;
 mod terminal;
 mod trace;
+mod ui;
 
 use std::{io::Write, process::ExitCode};
 
@@ -38,13 +38,13 @@ async fn main() -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     trace::init(&terminal);
     let as_json = cli.global.json;
-    // A bridge ends its servers itself.
-    let is_bridge = matches!(cli.command, Command::Bridge(_));
+    // They end their servers themselves.
+    let serves = matches!(cli.command, Command::Bridge(_) | Command::Ui(_));
     let command = commands::run(cli.command, as_json, &terminal);
     let outcome = tokio::select! {
         outcome = command => outcome,
         // The future of the command is dropped, which cancels its call and ends the process of the server.
-        _ = tokio::signal::ctrl_c(), if !is_bridge => Err(Failure::new(Reason::Interrupted, "interrupted")),
+        _ = tokio::signal::ctrl_c(), if !serves => Err(Failure::new(Reason::Interrupted, "interrupted")),
     };
     let Err(mut failure) = outcome else {
         return ExitCode::SUCCESS;

@@ -10,10 +10,12 @@ use oxmcp::{
 use oxmcp_group::ServerConfig;
 
 use crate::{
-    args::{Connection, Target},
+    args::{
+        Connection, Target,
+        pairs::{Header, Variable},
+    },
     failure::{Failure, Result},
     hosts,
-    pairs::{Header, Variable},
     terminal::Terminal,
 };
 
@@ -64,6 +66,44 @@ impl Server {
             place,
             words: words.collect(),
         })
+    }
+
+    /// Finds all servers that the command line names.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub(crate) fn find_all(target: Target, terminal: &Terminal) -> Result<Vec<Self>> {
+        let first = Self::find(target, terminal)?;
+        let others = first.words.clone().into_iter().map(|word| {
+            let target = Target {
+                words: vec![word],
+                program: Vec::new(),
+            };
+            Self::find(target, terminal)
+        });
+        let others: Vec<Self> = others.collect::<Result<_>>()?;
+        Ok([vec![first], others].concat())
+    }
+
+    /// A server of a configuration file.
+    pub(crate) fn configured(label: String, config: ServerConfig) -> Self {
+        Self {
+            label,
+            place: Place::Config(Box::new(config)),
+            words: Vec::new(),
+        }
+    }
+
+    /// The command line or the URL, for people. Variables of a configuration file are not expanded.
+    pub(crate) fn reach(&self) -> String {
+        match &self.place {
+            Place::Url(url) => url.clone(),
+            Place::Program(words) => words.join(" "),
+            Place::Config(server) => {
+                let reach = server.command_line().or_else(|| server.url());
+                reach.unwrap_or_default().to_owned()
+            }
+        }
     }
 
     /// A transport that fails to connect.

@@ -22,7 +22,7 @@ use crate::{
 const TOKEN_BYTES: usize = 24;
 
 pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
-    let servers = servers(args.target, terminal)?;
+    let servers = Server::find_all(args.target, terminal)?;
     let gateway = start(servers, &args.rules, Arc::new(args.connection), terminal).await?;
     let server = gateway.server();
     let outcome = match args.listen {
@@ -34,20 +34,6 @@ pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
     };
     gateway.close().await;
     outcome
-}
-
-/// All servers of the command line.
-fn servers(target: args::Target, terminal: &Terminal) -> Result<Vec<Server>> {
-    let first = Server::find(target, terminal)?;
-    let others = first.words.clone().into_iter().map(|word| {
-        let target = args::Target {
-            words: vec![word],
-            program: Vec::new(),
-        };
-        Server::find(target, terminal)
-    });
-    let others: Vec<Server> = others.collect::<Result<_>>()?;
-    Ok([vec![first], others].concat())
 }
 
 /// Connects to the servers, once to learn at the start what is wrong, and then for each client.
@@ -175,7 +161,7 @@ fn token(options: &args::Http, terminal: &Terminal) -> Result<Option<Secret>> {
 }
 
 /// Waits for Ctrl-C, or for the signal by which services are stopped.
-async fn stopped() {
+pub(crate) async fn stopped() {
     #[cfg(unix)]
     if let Ok(mut terminated) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
         tokio::select! {

@@ -1,48 +1,21 @@
 //! `oxmcp check`: finds out why a server does not start, or what hosts will not like about it. It calls no tool.
 
-use oxmcp::{
-    ClientSession, Error, FeatureKind, Finding, Revision, Schema,
-    protocol::{Prompt, Resource, Tool},
-};
+pub(crate) mod findings;
+
+use oxmcp::{ClientSession, Revision};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{
     args::{Check, Connection, Format},
+    commands::check::findings::{Found, Severity},
     failure::{Failure, Reason, Result},
     output, session,
     target::Server,
     terminal::Terminal,
     trace,
 };
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Some hosts or models will not cope.
-    Warning,
-    /// The server cannot be used, or not all of it.
-    Error,
-}
-
-/// Something that a check found.
-#[derive(Clone, Debug, Serialize)]
-struct Found {
-    /// The name of the rule.
-    id: String,
-    severity: Severity,
-    /// The part of the server, such as `tool "add"`.
-    place: String,
-    /// The observation, and its effect.
-    message: String,
-    /// The remedy. Empty if the message says it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    remedy: String,
-}
 
 /// The result of a check.
 #[derive(Debug, Serialize)]
@@ -117,9 +90,13 @@ impl Report {
             }
         };
         self.connected_after_ms = Some(begun.elapsed().as_millis());
-        let listed = self.lists(&session).await;
-        if let Err(error) = &listed {
-            self.add(("list", Severity::Error), "server", error.to_string(), "");
+        let listed = findings::of_session(&session).await;
+        match &listed {
+            Ok(found) => self.findings.extend_from_slice(found),
+            Err(error) => self.add(("list", Severity::Error), "server", error.to_string(), ""),
+        }
+        if let Ok(found) = oxmcp_apps::rules::check(&session).await {
+            self.findings.extend(found.iter().map(findings::of_app));
         }
         self.manners(&session).await;
         for it in session.tolerated() {
@@ -145,18 +122,12 @@ impl Report {
 
     fn add(
         &mut self,
-        (id, severity): (&str, Severity),
+        rule: (&str, Severity),
         place: impl Into<String>,
         message: impl Into<String>,
         remedy: &str,
     ) {
-        self.findings.push(Found {
-            id: id.to_owned(),
-            severity,
-            place: place.into(),
-            message: message.into(),
-            remedy: remedy.to_owned(),
-        });
+        self.findings.push(Found::new(rule, place, message, remedy));
     }
 
     /// Reports the warnings of the SDK. The deviations that it tolerates are findings of their own.
@@ -174,68 +145,6 @@ impl Report {
                 self.add(("warning", Severity::Warning), "connection", warning, "");
             }
         }
-    }
-
-    /// Checks everything that is listed, as hosts and models see it.
-    async fn lists(&mut self, session: &ClientSession) -> Result<(), Error> {
-        let mut tools: Vec<Tool> = Vec::new();
-        if session.offers(FeatureKind::Tools).await? {
-            let mut listing = session.tools();
-            while let Some(tool) = listing.next().await {
-                tools.push(tool?);
-            }
-            for it in listing.left_out() {
-                let name = it.name.as_deref().unwrap_or("without a name");
-                let place = format!("tool {name:?}");
-                self.add(
-                    ("unreadable", Severity::Error),
-                    place,
-                    it.reason.clone(),
-                    "hosts leave it out, or reject the whole list",
-                );
-            }
-        }
-        let prompts: Vec<Prompt> = match session.offers(FeatureKind::Prompts).await? {
-            true => session.prompts().all().await?,
-            false => Vec::new(),
-        };
-        let resources: Vec<Resource> = match session.offers(FeatureKind::Resources).await? {
-            true => session.resources().or_none().all().await?,
-            false => Vec::new(),
-        };
-        for tool in &tools {
-            let schemas = [
-                ("inputSchema", Some(&tool.input_schema)),
-                ("outputSchema", tool.output_schema.as_ref()),
-            ];
-            for (name, schema) in schemas {
-                let parsed = schema.map(|it| serde_json::from_str::<Value>(it.get()));
-                let Some(Ok(schema)) = parsed else { continue };
-                if let Err(error) = Schema::from_json(schema) {
-                    let place = format!("tool {:?} at /{name}", tool.name);
-                    self.add(
-                        ("invalid-schema", Severity::Error),
-                        place,
-                        error.to_string(),
-                        "use a valid JSON Schema",
-                    );
-                }
-            }
-        }
-        let name = session.server_info().map_or("server", |it| &it.name);
-        for it in Finding::of_lists(name, &tools, &prompts, &resources) {
-            let severity = if it.is_severe {
-                Severity::Error
-            } else {
-                Severity::Warning
-            };
-            let mut place = format!("{} {:?}", it.kind, it.name);
-            if !it.pointer.is_empty() {
-                place = format!("{place} at {}", it.pointer);
-            }
-            self.add((it.id, severity), place, it.effect, it.remedy);
-        }
-        Ok(())
     }
 
     /// Checks the answers to requests that every server must answer.

@@ -11,12 +11,15 @@ mod prompt;
 mod read;
 mod watch;
 
+pub(crate) use bridge::stopped;
+pub(crate) use check::findings;
 use clap::CommandFactory;
 
 use crate::{
     args::{Auth, Cli, Command, Config},
     failure::Result,
     terminal::Terminal,
+    ui,
 };
 
 /// Runs a command.
@@ -33,6 +36,7 @@ pub(crate) async fn run(command: Command, as_json: bool, terminal: &Terminal) ->
         Command::Watch(args) => watch::run(args, terminal).await,
         Command::Check(args) => check::run(args, as_json, terminal).await,
         Command::Bridge(args) => bridge::run(args, terminal).await,
+        Command::Ui(args) => ui::run(args, as_json, terminal).await,
         Command::Login(args) => auth::login(&args.url, terminal).await,
         Command::Logout(args) => auth::logout(&args.url, terminal).await,
         Command::Auth(Auth::List) => auth::list(as_json).await,

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use oxmcp::protocol::Role;
 
 use crate::{
-    args::Prompt,
+    args::{Prompt, pairs::Variable},
     failure::{Failure, Result},
     output,
-    pairs::Variable,
     session,
     target::Server,
     terminal::Terminal,

@@ -26,7 +26,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         ],
     ),
     ("oxmcp-apps", &["oxmcp"]),
-    ("oxmcp-cli", &["oxmcp", "oxmcp-group"]),
+    ("oxmcp-cli", &["oxmcp", "oxmcp-apps", "oxmcp-group"]),
     ("oxmcp-group", &["oxmcp"]),
     ("oxmcp-opentelemetry", &["oxmcp"]),
     ("oxmcp-redis", &["oxmcp"]),

@@ -1,0 +1,103 @@
+// @ts-check
+// The tools of a server: their forms, and the results of their calls.
+import { button, chip, h, prose, visible } from './dom.js';
+import { findingList } from './findings.js';
+import { schemaForm } from './form.js';
+import { jsonTree } from './json.js';
+import { resultCard } from './results.js';
+import { masterDetail, openResource } from './server.js';
+import { store } from './store.js';
+
+/** @typedef {import('./store.js').Server} Server */
+
+const TASKS = 'io.modelcontextprotocol/tasks';
+
+class Tools extends HTMLElement {
+  /** @type {Server} */
+  server = store.servers[0];
+  /** @type {(() => void)[]} */
+  #ends = [];
+
+  connectedCallback() {
+    const { server } = this;
+    server.unseen.changed.delete('tools');
+    const view = masterDetail(server, 'tools', {
+      label: 'tools',
+      entries: () => (server.lists.tools ?? []).map((it) => ({
+        key: it.name,
+        title: it.name,
+        text: it.title ?? it.annotations?.title ?? it.description,
+        marks: [it.appUri && chip('app', 'accent'), it.isForApps && chip('for apps'), server.findingsAbout(it.name).length ? chip('!', 'bad', 'has findings') : null],
+      })),
+      show: (name) => this.#tool(server.lists.tools?.find((it) => it.name === name)),
+      empty: () => server.listErrors.tools ? h('span', { class: 'problem' }, visible(server.listErrors.tools)) : server.lists.tools ? 'The server has no tools.' : server.has('tools') ? 'Loading…' : 'The server offers no tools.',
+      extra: button('Refresh', () => { store.list(server, 'tools'); }, { class: 'quiet' }),
+    });
+    this.replaceChildren(view.element);
+    view.render();
+    this.#ends = [server.on('tools', () => view.again()), server.on('findings', () => view.render())];
+    if (!server.findings && server.state === 'connected') store.check(server).catch(() => {});
+  }
+
+  disconnectedCallback() {
+    for (const end of this.#ends) end();
+  }
+
+  /** @param {any} tool */
+  #tool(tool) {
+    const { server } = this;
+    const results = h('div', { class: 'cards', 'aria-label': 'results' });
+    const read = (/** @type {string} */ uri) => openResource(server, uri);
+    const own = [...server.jobs.values()].filter((it) => it.operation.kind === 'call' && it.operation.tool === tool.name);
+    for (const job of own.slice(-5)) results.prepend(resultCard(server, job, { read }));
+
+    const support = tool.execution?.taskSupport;
+    const isOptional = support === 'optional' && server.has('tasks');
+    const asTask = h('input', { type: 'checkbox' });
+    const hasTasks = server.facts?.capabilities?.extensions?.[TASKS] !== undefined || support === 'required';
+    const withApp = h('input', { type: 'checkbox', checked: true });
+    const call = async (/** @type {any} */ args) => {
+      const isApp = Boolean(tool.appUri) && withApp.checked;
+      const { id, done } = store.run(server, { kind: 'call', tool: tool.name, arguments: args, asTask: hasTasks || asTask.checked, app: isApp });
+      server.chosen[`arguments:${tool.name}`] = JSON.stringify(args);
+      const end = server.on(`job:${id}`, (job) => {
+        end();
+        results.prepend(resultCard(server, job, { read }));
+        while (results.children.length > 10) results.lastChild?.remove();
+      });
+      done.catch((error) => { if (!server.jobs.has(id)) form.report(error.message); });
+    };
+    const root = tool.inputSchema ?? {};
+    const isDestructive = tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true;
+    const last = server.chosen[`arguments:${tool.name}`];
+    const form = schemaForm(root, {
+      submit: call,
+      value: last ? JSON.parse(last) : undefined,
+      label: `arguments of ${tool.name}`,
+      actions: [
+        h('button', { type: 'submit', class: 'primary' }, 'Call tool'),
+        isOptional && h('label', { class: 'include' }, asTask, ' as a task'),
+        tool.appUri && h('label', { class: 'include' }, withApp, ' with its app'),
+      ].filter(Boolean),
+    });
+    const hints = tool.annotations ?? {};
+    const about = server.findingsAbout(tool.name);
+    return h('div', { class: 'page' },
+      h('h2', {}, h('code', {}, visible(tool.name)), tool.title && h('span', { class: 'title' }, visible(tool.title))),
+      h('div', { class: 'row' },
+        hints.readOnlyHint && chip('read-only', 'good'), isDestructive && chip('destructive', 'bad'), hints.idempotentHint && chip('idempotent'),
+        hints.openWorldHint && chip('open world'), support && support !== 'forbidden' && chip(`task: ${visible(support)}`), tool.appUri && chip(`app ${visible(tool.appUri)}`, 'accent')),
+      tool.description && prose(tool.description, { lines: 8 }),
+      about.length ? findingList(about) : null,
+      form.element,
+      results,
+      h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(stripped(tool), { open: 2 })));
+  }
+}
+
+/** The tool as the server has sent it, without the members of the page. */
+function stripped(/** @type {any} */ { appUri, isForApps, ...tool }) {
+  return tool;
+}
+
+customElements.define('ox-tools', Tools);
