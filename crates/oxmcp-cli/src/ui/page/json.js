@@ -31,7 +31,7 @@ function node(value, key, open) {
   const unit = Array.isArray(value) ? 'item' : 'key';
   const count = h('span', { class: 'count' }, `${entries.length} ${unit}${entries.length === 1 ? '' : 's'}`);
   const children = h('div', { class: 'children' });
-  const details = h('details', {}, h('summary', {}, label, left, count, right), children);
+  const details = h('details', {}, h('summary', {}, label, left, h('span', { class: 'rest' }, count, right)), children);
   const show = (from = 0) => {
     const part = entries.slice(from, from + MAX_CHILDREN);
     children.append(...part.map(([key, it]) => node(it, key, open - 1)));

@@ -32,7 +32,7 @@ class Logs extends HTMLElement {
     const render = eachFrame(() => {
       const isAtEnd = rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 40;
       const all = matching();
-      rows.replaceChildren(...all.slice(-MAX_ROWS).map(row));
+      rows.replaceChildren(...all.slice(-MAX_ROWS).map((it) => it.row ??= row(it)));
       if (!all.length) rows.append(h('li', { class: 'empty' }, 'Nothing was logged.'));
       if (isAtEnd) rows.scrollTop = rows.scrollHeight;
     });

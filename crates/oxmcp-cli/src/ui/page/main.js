@@ -22,6 +22,7 @@ class App extends HTMLElement {
   /** @type {number | null} */
   #shown = null;
   #begun = new Set();
+  #listed = '';
 
   connectedCallback() {
     const questions = h('ox-questions', { hidden: true });
@@ -43,13 +44,16 @@ class App extends HTMLElement {
   }
 
   #show() {
+    const listed = JSON.stringify([store.active, store.servers.map((it) => [it.name, it.state])]);
+    if (listed === this.#listed) return;
+    this.#listed = listed;
     const hasFocus = this.#tabs.contains(document.activeElement);
     fill(this.#tabs, ...store.servers.map((it) => {
       const isCurrent = it.id === store.active;
       return h('button', {
         type: 'button', role: 'tab', class: 'tab', 'aria-selected': String(isCurrent), 'aria-controls': 'panel', tabindex: isCurrent ? '0' : '-1',
         onclick: () => { store.active = it.id; store.changed('servers'); },
-      }, h('span', { class: `dot ${it.state}`, role: 'img', 'aria-label': it.state }), visible(it.listed.label));
+      }, h('span', { class: `dot ${it.state}`, role: 'img', 'aria-label': it.state }), visible(it.listed.source ? it.listed.label : it.name));
     }));
     if (hasFocus) /** @type {HTMLElement | null} */ (this.#tabs.querySelector('[aria-selected=true]'))?.focus();
     document.title = `${visible(store.servers[store.active]?.name ?? '')} – oxmcp`;

@@ -87,7 +87,10 @@ function parts(job, read) {
     return shown;
   }
   const result = job.result ?? {};
-  for (const block of result.content ?? []) shown.push(contentBlock(block, read));
+  for (const block of result.content ?? []) {
+    const made = contentBlock(block, read);
+    shown.push(isSame(block, result.structuredContent) ? h('details', {}, h('summary', { class: 'muted' }, 'Text, the same as the structured content'), made) : made);
+  }
   for (const it of result.contents ?? []) shown.push(resourceContents(it));
   for (const it of result.messages ?? []) {
     shown.push(h('div', { class: 'turn' }, chip(visible(it.role)), contentBlock(it.content ?? {}, read)));
@@ -98,6 +101,23 @@ function parts(job, read) {
   if (result._meta) shown.push(h('details', {}, h('summary', {}, '_meta'), jsonTree(result._meta)));
   return shown;
 }
+
+/**
+ * Whether a text repeats the structured content, as servers do for models that do not see it.
+ * @param {any} block
+ * @param {any} structured
+ */
+function isSame(block, structured) {
+  if (structured === undefined || block.type !== 'text') return false;
+  try {
+    return sorted(JSON.parse(block.text)) === sorted(structured);
+  } catch {
+    return false;
+  }
+}
+
+/** @param {any} value */
+const sorted = (value) => JSON.stringify(value, (_, it) => (it && typeof it === 'object' && !Array.isArray(it) ? Object.fromEntries(Object.entries(it).sort()) : it));
 
 /** @param {any} it */
 function progress(it) {

@@ -72,9 +72,19 @@ export class ServerPanel extends HTMLElement {
   #head = h('header', { class: 'server-head' });
   #nav = h('nav', { class: 'sections', 'aria-label': 'sections of the server' });
   #main = h('main', { class: 'section', tabindex: '-1' });
+  #buttons = new Map(SECTIONS.map(([key, name]) => {
+    const count = h('span', { class: 'count' });
+    const act = () => {
+      this.server.section = key;
+      this.server.changed('section');
+      this.#main.focus({ preventScroll: true });
+    };
+    return [key, { made: h('button', { type: 'button', 'data-section': key, onclick: act }, h('span', {}, name), count), count }];
+  }));
 
   connectedCallback() {
     this.replaceChildren(this.#head, h('div', { class: 'server-body' }, this.#nav, this.#main));
+    this.#nav.replaceChildren(...[...this.#buttons.values()].map((it) => it.made));
     arrows(this.#nav, 'button');
     const nav = eachFrame(() => this.#sections());
     this.#ends = [
@@ -112,25 +122,16 @@ export class ServerPanel extends HTMLElement {
     this.#section();
   }
 
+  /** Brings the counts up to date. The buttons stay: one that is replaced while it is pressed would not be clicked. */
   #sections() {
     const { server } = this;
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.section;
-    const buttons = SECTIONS.map(([key, name]) => {
-      const isCurrent = server.section === key;
-      const [count, kind] = this.#count(key);
-      return h('button', {
-        type: 'button',
-        'data-section': key,
-        'aria-current': isCurrent ? 'page' : null,
-        onclick: () => {
-          server.section = key;
-          server.changed('section');
-          this.#main.focus({ preventScroll: true });
-        },
-      }, h('span', {}, name), count !== '' && h('span', { class: `count ${kind}` }, count));
-    });
-    this.#nav.replaceChildren(...buttons);
-    if (focused) /** @type {HTMLElement | null} */ (this.#nav.querySelector(`[data-section="${focused}"]`))?.focus();
+    for (const [key, { made, count }] of this.#buttons) {
+      if (server.section === key) made.setAttribute('aria-current', 'page');
+      else made.removeAttribute('aria-current');
+      const [text, kind] = this.#count(key);
+      if (count.textContent !== String(text)) count.textContent = String(text);
+      count.className = `count ${kind}`;
+    }
   }
 
   /**
@@ -208,6 +209,7 @@ export function masterDetail(server, key, { label, entries, show, empty, extra }
   const element = h('div', { class: 'master-detail' }, h('div', { class: 'master' }, h('div', { class: 'row' }, filter, extra), list), detail);
   arrows(list, 'button');
   let shown = '';
+  let listed = '';
   const choose = (/** @type {string} */ chosen, /** @type {boolean} */ isUser) => {
     server.chosen[key] = chosen;
     render();
@@ -221,16 +223,24 @@ export function masterDetail(server, key, { label, entries, show, empty, extra }
     const all = entries();
     const wanted = filter.value.trim().toLowerCase();
     const matching = all.filter((it) => !wanted || `${it.title} ${it.text ?? ''}`.toLowerCase().includes(wanted));
-    const focused = document.activeElement?.closest('[data-key]')?.getAttribute('data-key');
-    list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', {
-      type: 'button', 'data-key': it.key, 'aria-current': server.chosen[key] === it.key ? 'true' : null, onclick: () => choose(it.key, true),
-    }, h('span', { class: 'entry-title' }, visible(it.title)), ...(it.marks ?? []), it.text && h('span', { class: 'entry-text' }, visible(it.text).slice(0, 200))))));
-    if (!matching.length) list.append(h('li', { class: 'muted' }, all.length ? 'Nothing matches.' : empty()));
-    if (focused) [...list.querySelectorAll('button')].find((it) => it.dataset.key === focused)?.focus();
     const current = all.some((it) => it.key === server.chosen[key]) ? server.chosen[key] ?? '' : '';
     if (!current && all[0]) {
       server.chosen[key] = all[0].key;
       return render();
+    }
+    // Entries that are the same stay: one that is replaced while it is pressed would not be clicked.
+    const now = JSON.stringify(matching.map((it) => [it.key, it.title, it.text, (it.marks ?? []).map((mark) => mark && mark.textContent)]));
+    if (now !== listed || !matching.length) {
+      listed = now;
+      const focused = document.activeElement?.closest('[data-key]')?.getAttribute('data-key');
+      list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', { type: 'button', 'data-key': it.key, onclick: () => choose(it.key, true) },
+        h('span', { class: 'entry-title' }, visible(it.title)), ...(it.marks ?? []), it.text && h('span', { class: 'entry-text' }, visible(it.text).slice(0, 200))))));
+      if (!matching.length) list.append(h('li', { class: 'muted' }, all.length ? 'Nothing matches.' : empty()));
+      if (focused) [...list.querySelectorAll('button')].find((it) => it.dataset.key === focused)?.focus();
+    }
+    for (const it of list.querySelectorAll('button')) {
+      if (it.dataset.key === current) it.setAttribute('aria-current', 'true');
+      else it.removeAttribute('aria-current');
     }
     if (shown === current && detail.hasChildNodes()) return undefined;
     shown = current;

@@ -67,7 +67,6 @@ export class Server extends Changing {
   watched = new Set();
   /** @type {Map<string, number>} the times of the last updates of resources */
   updated = new Map();
-  unseen = { logs: 0, changed: new Set() };
   section = 'tools';
   /** @type {Record<string, string>} the chosen entry of each list */
   chosen = {};
@@ -324,7 +323,8 @@ class Store extends Changing {
    * @param {string} of
    */
   #changed(server, of) {
-    server.unseen.changed.add(of);
+    // A server may tell of changes before the session is open.
+    if (server.state !== 'connected') return;
     if (of === 'resources') this.list(server, 'templates');
     this.list(server, of);
     server.findings = null;

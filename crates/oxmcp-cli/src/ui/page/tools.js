@@ -20,7 +20,6 @@ class Tools extends HTMLElement {
 
   connectedCallback() {
     const { server } = this;
-    server.unseen.changed.delete('tools');
     const view = masterDetail(server, 'tools', {
       label: 'tools',
       entries: () => (server.lists.tools ?? []).map((it) => ({
