@@ -1,6 +1,8 @@
 // The cases. Each opens the page, and does with it what a person would do; nothing waits for a time.
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -132,6 +134,23 @@ async function questionsOfANewerServer(world) {
   await ui.page.waitForSelector('ox-questions .question');
   await ui.press('Cancel', '.detail .result');
   await ui.page.waitForFunction(() => !document.querySelector('ox-questions .question'));
+  assert.deepEqual(ui.errors, []);
+}
+
+async function everyRevision(world) {
+  const ui = await example(world, 'notes');
+  for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
+    await ui.press('Disconnect');
+    await ui.page.waitForSelector('.server-head select');
+    await ui.page.select('.server-head select', revision);
+    await ui.press('Connect');
+    await ui.connected();
+    assert.equal(await ui.text('.server-head .chip.accent'), revision);
+    await ui.choose('search');
+    await ui.type('query', revision);
+    await ui.call();
+    await ui.shows('.detail .result', new RegExp(`${revision} 1`));
+  }
   assert.deepEqual(ui.errors, []);
 }
 
@@ -297,7 +316,6 @@ async function configuredServers(world) {
     mcpServers: { notes: { command: world.example('notes') }, broken: { command: world.example('notes'), args: ['broken'] }, missing: { command: '/no/such/program' } },
   }));
   writeFileSync(join(folder, '.mcp.json'), '{"mcpServers": {}}');
-  const { mkdirSync } = await import('node:fs');
   mkdirSync(join(folder, '.vscode'));
   writeFileSync(join(folder, '.vscode/mcp.json'), JSON.stringify({
     inputs: [{ id: 'mode', type: 'promptString', description: 'How to start' }],
@@ -339,6 +357,7 @@ async function configuredServers(world) {
   await ui.page.waitForSelector('.entries [data-key=search]');
   // An older revision is chosen.
   await ui.press('Disconnect');
+  await ui.page.waitForSelector('.server-head select');
   await ui.page.select('.server-head select', '2024-11-05');
   await ui.press('Connect');
   await ui.connected();
@@ -401,11 +420,21 @@ async function hostileServer(world) {
   assert.deepEqual(ui.errors.filter((it) => !/navigat|sandbox|Blocked a frame|Content Security Policy/i.test(it)), []);
 }
 
+/** The page has no build step: its types are in comments. */
+async function typesOfThePage() {
+  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
+  const { status, stdout } = spawnSync(process.execPath, [compiler, '--project', import.meta.dirname], { encoding: 'utf8' });
+  assert.equal(status, 0, stdout);
+}
+
 async function strangersAreRefused(world) {
   const { url } = await world.start(['--', world.example('notes')]);
   const { origin } = new URL(url);
-  const ui = await world.page(`${origin}/`).catch((error) => error);
-  assert.ok(ui instanceof Error || ui.errors, 'a page without the token shows no server');
+  const page = await world.browser.newPage();
+  await page.goto(`${origin}/`);
+  await page.waitForFunction(() => /has no token/.test(document.querySelector('.banner').textContent));
+  assert.equal(await page.$('ox-server'), null);
+  await page.close();
   const post = (headers) => fetch(`${origin}/api/state`, { method: 'POST', headers });
   assert.equal((await post({})).status, 401);
   assert.equal((await post({ 'x-oxmcp-token': 'guess' })).status, 401);
@@ -475,10 +504,12 @@ async function narrowAndDark(world) {
 }
 
 export const cases = {
+  'types of the page': typesOfThePage,
   'forms and results of tools': formsAndResults,
   'progress, and calls that are cancelled': progressAndCancel,
   'questions of an older server': questionsOfAnOlderServer,
   'questions of a newer server': questionsOfANewerServer,
+  'every revision': everyRevision,
   'prompts and the completion of arguments': promptsAndCompletion,
   'resources, templates and subscriptions': resourcesAndSubscriptions,
   'messages on the wire, and their latencies': messagesOnTheWire,

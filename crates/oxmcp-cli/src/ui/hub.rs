@@ -132,7 +132,9 @@ impl Hub {
             let revision = asked.revision.as_deref();
             match hub.connector.connect(id, &server, revision).await {
                 Ok(connected) => hub.connected(id, Arc::new(connected)),
-                Err(failure) => hub.set(id, State::Failed(failure.to_string())),
+                Err(failure) => {
+                    hub.set(id, State::Failed(failure.to_string()));
+                }
             }
         }));
         self.set(id, State::Connecting(connecting.abort_handle()));
@@ -158,20 +160,11 @@ impl Hub {
 
     /// Disconnects, or stops connecting.
     pub(crate) async fn disconnect(&self, id: usize) {
-        let Some(entry) = self.servers.get(id) else {
-            return;
-        };
-        let old = std::mem::replace(&mut *lock(&entry.state), State::Idle);
-        self.views.close_all(id);
-        match old {
-            State::Connecting(connecting) => connecting.abort(),
-            State::Connected(connected) => {
-                connected.end_watches();
-                session::close(&connected.session).await;
-            }
-            State::Idle | State::Failed(_) => {}
+        match self.set(id, State::Idle) {
+            Some(State::Connecting(connecting)) => connecting.abort(),
+            Some(State::Connected(connected)) => session::close(&connected.session).await,
+            Some(State::Idle | State::Failed(_)) | None => {}
         }
-        self.set(id, State::Idle);
     }
 
     /// Ends all sessions.
@@ -242,18 +235,18 @@ impl Hub {
         }
     }
 
-    fn set(&self, id: usize, state: State) {
-        let Some(entry) = self.servers.get(id) else {
-            return;
-        };
+    /// Changes the state of a server, and returns the last one.
+    fn set(&self, id: usize, state: State) -> Option<State> {
+        let entry = self.servers.get(id)?;
         let shown = state.shown();
         let is_over = !matches!(state, State::Connected(_) | State::Connecting(_));
         let old = std::mem::replace(&mut *lock(&entry.state), state);
-        if let (true, State::Connected(connected)) = (is_over, old) {
+        if let (true, State::Connected(connected)) = (is_over, &old) {
             connected.end_watches();
             self.views.close_all(id);
         }
         self.events.push("server", Some(id), shown);
+        Some(old)
     }
 }
 

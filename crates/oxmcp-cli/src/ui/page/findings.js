@@ -19,7 +19,7 @@ export function findingList(findings, show) {
 
 class Findings extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   #end = () => {};
 
   connectedCallback() {

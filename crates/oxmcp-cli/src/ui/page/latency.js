@@ -11,7 +11,7 @@ const COLORS = 8;
 
 class Latency extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   #end = () => {};
 
   connectedCallback() {
@@ -74,7 +74,7 @@ function summary(all, methods) {
   const row = (/** @type {string} */ method, /** @type {number} */ index) => {
     const own = all.filter((it) => it.method === method);
     const sorted = own.map((it) => it.micros).sort((a, b) => a - b);
-    const at = (/** @type {number} */ part) => duration(sorted[Math.min(Math.floor(sorted.length * part), sorted.length - 1)] ?? 0);
+    const at = (/** @type {number} */ part) => duration(sorted[Math.ceil(sorted.length * part) - 1] ?? 0);
     const errors = own.filter((it) => it.isError).length;
     return h('tr', {}, h('th', { scope: 'row' }, h('span', { class: `swatch color-${index % COLORS}` }), visible(method)), h('td', {}, own.length), h('td', {}, at(0.5)), h('td', {}, at(0.95)), h('td', {}, at(1)), h('td', {}, errors ? chip(String(errors), 'bad') : ''));
   };

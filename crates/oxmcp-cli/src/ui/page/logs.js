@@ -10,7 +10,7 @@ const MAX_ROWS = 500;
 
 class Logs extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   #end = () => {};
 
   connectedCallback() {

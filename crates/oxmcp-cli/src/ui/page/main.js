@@ -53,7 +53,7 @@ class App extends HTMLElement {
       return h('button', {
         type: 'button', role: 'tab', class: 'tab', 'aria-selected': String(isCurrent), 'aria-controls': 'panel', tabindex: isCurrent ? '0' : '-1',
         onclick: () => { store.active = it.id; store.changed('servers'); },
-      }, h('span', { class: `dot ${it.state}`, role: 'img', 'aria-label': it.state }), visible(it.listed.source ? it.listed.label : it.name));
+      }, h('span', { class: `dot ${it.state}`, role: 'img', 'aria-label': it.state }), h('span', { class: 'name' }, visible(it.listed.source ? it.listed.label : it.name)));
     }));
     if (hasFocus) /** @type {HTMLElement | null} */ (this.#tabs.querySelector('[aria-selected=true]'))?.focus();
     document.title = `${visible(store.servers[store.active]?.name ?? '')} – oxmcp`;

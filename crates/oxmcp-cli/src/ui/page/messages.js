@@ -18,7 +18,7 @@ const AGAIN = /^(ping|server\/discover|completion\/complete|logging\/setLevel|(t
 
 class Messages extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   /** @type {(() => void)[]} */
   #ends = [];
   #hidden = new Set();

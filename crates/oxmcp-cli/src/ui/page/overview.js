@@ -8,7 +8,7 @@ import { store } from './store.js';
 
 class Overview extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   #end = () => {};
 
   connectedCallback() {

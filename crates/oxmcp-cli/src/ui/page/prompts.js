@@ -54,7 +54,7 @@ export function completedFields(server, reference, all) {
 
 class Prompts extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   /** @type {(() => void)[]} */
   #ends = [];
 

@@ -42,7 +42,7 @@ export function expanded(template, values) {
 
 class Resources extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   /** @type {(() => void)[]} */
   #ends = [];
 

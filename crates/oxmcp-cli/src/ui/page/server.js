@@ -66,7 +66,7 @@ export function disconnect(server) {
 /** The panel of one server. */
 export class ServerPanel extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   /** @type {(() => void)[]} */
   #ends = [];
   #head = h('header', { class: 'server-head' });
@@ -254,7 +254,7 @@ export function masterDetail(server, key, { label, entries, show, empty, extra }
 /** The operations of a server that run or are over. */
 class Activity extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   #end = () => {};
 
   connectedCallback() {

@@ -200,7 +200,7 @@ class Store extends Changing {
     this.start = Date.now() - state.elapsed / 1000;
     this.#live = state.elapsed;
     this.servers = state.servers.map((/** @type {any} */ it, /** @type {number} */ id) => new Server(id, it.listed));
-    state.servers.forEach((/** @type {any} */ it, /** @type {number} */ id) => this.#state(this.servers[id], it.state));
+    this.servers.forEach((it, id) => this.#state(it, state.servers[id].state));
     this.changed('servers');
     let next = 0;
     for (;;) {

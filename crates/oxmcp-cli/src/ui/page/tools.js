@@ -14,7 +14,7 @@ const TASKS = 'io.modelcontextprotocol/tasks';
 
 class Tools extends HTMLElement {
   /** @type {Server} */
-  server = store.servers[0];
+  server = /** @type {Server} */ (store.servers[0]);
   /** @type {(() => void)[]} */
   #ends = [];
 
