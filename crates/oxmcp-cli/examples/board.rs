@@ -79,20 +79,36 @@ fn server() -> Server {
     let pin = move |cx: RequestContext, Pin { text }: Pin| {
         let notes = Arc::clone(&pinned);
         async move {
-            cx.log(LoggingLevel::Notice, format!("pinned {text:?}")).await;
+            cx.log(LoggingLevel::Notice, format!("pinned {text:?}"))
+                .await;
             let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
             notes.push(text);
-            Structured(Notes { notes: notes.clone() })
+            Structured(Notes {
+                notes: notes.clone(),
+            })
         }
     };
     let server = Server::new("board", "1.0.0")
         .instructions("A board for notes. Pin short ones.")
         .logging()
-        .extension(Tasks::in_memory().poll_interval(Duration::from_millis(200)).extension())
+        .extension(
+            Tasks::in_memory()
+                .poll_interval(Duration::from_millis(200))
+                .extension(),
+        )
         .tool(Tool::new("pin", "Pin a note to the board", pin).app(&view))
-        .tool(Tool::new("move", "Move a note", |it: Move| async move { Structured(it) }))
-        .tool(Tool::new("export", "Export the board, page by page", export).task(TaskPolicy::Required))
-        .resource(Resource::text("board://rules", "Rules", "# Rules\n\nKeep it short.\n"))
+        .tool(Tool::new("move", "Move a note", |it: Move| async move {
+            Structured(it)
+        }))
+        .tool(
+            Tool::new("export", "Export the board, page by page", export)
+                .task(TaskPolicy::Required),
+        )
+        .resource(Resource::text(
+            "board://rules",
+            "Rules",
+            "# Rules\n\nKeep it short.\n",
+        ))
         .app(view);
     let grown = server.clone();
     let grow = move |cx: RequestContext| {

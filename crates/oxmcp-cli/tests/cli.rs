@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot run fails")]
 
+#[path = "cli/ui.rs"]
+mod ui;
+
 use std::{
     fs,
     io::{Read, Write},

@@ -5,8 +5,7 @@ use oxmcp::protocol::{CompleteParams, CompletionReference};
 use crate::{
     args::{Complete, pairs::Variable},
     failure::{Failure, Result},
-    output,
-    session,
+    output, session,
     target::Server,
     terminal::Terminal,
 };

@@ -7,8 +7,7 @@ use oxmcp::protocol::Role;
 use crate::{
     args::{Prompt, pairs::Variable},
     failure::{Failure, Result},
-    output,
-    session,
+    output, session,
     target::Server,
     terminal::Terminal,
 };

@@ -90,7 +90,7 @@ fn configured(terminal: &Terminal) -> Result<Vec<Listed>> {
         for it in config.servers() {
             listed.push(Listed {
                 label: it.name().to_owned(),
-                source: Some(format!("{}: {}", source.host, source.path.display())),
+                source: Some(format!("{} ({})", source.path.display(), source.host)),
                 reach: reach(it),
                 is_program: it.command_line().is_some(),
                 is_named: false,

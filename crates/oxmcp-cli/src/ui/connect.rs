@@ -83,8 +83,7 @@ impl Connector {
             terminal.wire(line);
         });
         let connected = client.connect(logged.max_bytes(MAX_MESSAGE)).await;
-        let session =
-            connected.map_err(|error| Failure::from(error).of_server(&server.label))?;
+        let session = connected.map_err(|error| Failure::from(error).of_server(&server.label))?;
         let took = self.events.elapsed().saturating_sub(begun);
         Ok(Connected {
             facts: facts(&session, took.as_millis()),
@@ -177,5 +176,9 @@ fn cut(text: &str, max: usize) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}… ({} bytes)", text.get(..end).unwrap_or_default(), text.len())
+    format!(
+        "{}… ({} bytes)",
+        text.get(..end).unwrap_or_default(),
+        text.len()
+    )
 }

@@ -118,13 +118,20 @@ impl Hub {
     pub(crate) fn connect(self: &Arc<Self>, asked: Connect) -> Result<(), Obstacle> {
         let failed = |reason: &str| Obstacle::Failed(reason.to_owned());
         let id = asked.server;
-        let entry = self.servers.get(id).ok_or_else(|| failed("unknown server"))?;
+        let entry = self
+            .servers
+            .get(id)
+            .ok_or_else(|| failed("unknown server"))?;
         let confirmed = asked.command.or_else(|| lock(&entry.confirmed).clone());
-        let server = entry
-            .listed
-            .server(confirmed.as_deref(), asked.inputs, &self.connector.terminal)?;
+        let server =
+            entry
+                .listed
+                .server(confirmed.as_deref(), asked.inputs, &self.connector.terminal)?;
         *lock(&entry.confirmed) = confirmed;
-        if matches!(*lock(&entry.state), State::Connecting(_) | State::Connected(_)) {
+        if matches!(
+            *lock(&entry.state),
+            State::Connecting(_) | State::Connected(_)
+        ) {
             return Err(failed("the server is already connected"));
         }
         let hub = Arc::clone(self);
@@ -196,7 +203,9 @@ impl Hub {
         {
             let mut jobs = lock(&self.jobs);
             if jobs.len() >= MAX_JOBS {
-                return Err(format!("{MAX_JOBS} operations are running; cancel one first"));
+                return Err(format!(
+                    "{MAX_JOBS} operations are running; cancel one first"
+                ));
             }
             if jobs.insert(job.clone(), stop.clone()).is_some() {
                 return Err("the operation is running already".to_owned());
@@ -219,7 +228,9 @@ impl Hub {
             let took = hub.events.elapsed().saturating_sub(begun);
             let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
             let ended = match outcome {
-                Ok(result) => json!({"job": job, "phase": "done", "micros": micros, "result": result}),
+                Ok(result) => {
+                    json!({"job": job, "phase": "done", "micros": micros, "result": result})
+                }
                 Err(trouble) => trouble.shown(&job, micros),
             };
             hub.events.push("job", Some(id), ended);

@@ -32,7 +32,11 @@ const MAX_WATCHES: usize = 100;
 
 /// An operation that the page has asked for.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub(crate) enum Operation {
     List {
         of: Kind,
@@ -245,12 +249,18 @@ impl Work<'_> {
     fn progress(&self) -> impl FnMut(ProgressParams) + Send + 'static {
         let (events, server, job) = (Arc::clone(self.events), self.server, self.job.to_owned());
         move |it| {
-            let message = it.message.map(|it| it.chars().take(1000).collect::<String>());
-            events.push("job", Some(server), json!({
-                "job": job,
-                "phase": "progress",
-                "progress": {"progress": it.progress, "total": it.total, "message": message},
-            }));
+            let message = it
+                .message
+                .map(|it| it.chars().take(1000).collect::<String>());
+            events.push(
+                "job",
+                Some(server),
+                json!({
+                    "job": job,
+                    "phase": "progress",
+                    "progress": {"progress": it.progress, "total": it.total, "message": message},
+                }),
+            );
         }
     }
 
@@ -281,9 +291,7 @@ impl Work<'_> {
         encode(&())
     }
 
-    fn watches(
-        &self,
-    ) -> std::sync::MutexGuard<'_, BTreeMap<String, tokio::task::AbortHandle>> {
+    fn watches(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, tokio::task::AbortHandle>> {
         let watches = &self.connected.watches;
         watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -377,7 +385,10 @@ impl Trouble {
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` wants")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the form that `map_err` wants"
+    )]
     fn unwritable(error: serde_json::Error) -> Self {
         Self::new(format!("the result cannot be written as JSON: {error}"))
     }
@@ -385,7 +396,9 @@ impl Trouble {
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        let data = error.data().and_then(|it| serde_json::from_str(it.get()).ok());
+        let data = error
+            .data()
+            .and_then(|it| serde_json::from_str(it.get()).ok());
         Self {
             message: error.message().to_owned(),
             code: error.is_protocol().then(|| error.code().value()),
