@@ -301,6 +301,12 @@ async function tasksAppsAndChanges(world) {
   await view.click('#more');
   await view.waitForFunction(() => document.querySelector('#status').textContent === '3 notes');
   await world.screenshot(ui, 'app');
+  // It goes on while the list changes, and while another section is shown.
+  await ui.press('Refresh', 'ox-tools');
+  await ui.section('messages');
+  await ui.section('tools');
+  await view.click('#more');
+  await view.waitForFunction(() => document.querySelector('#status').textContent === '4 notes');
   await view.click('#link');
   await ui.shows('.asked', /open a link.*https:\/\/example\.com\/about/);
   await ui.press('Decline', '.asked');

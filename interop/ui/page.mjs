@@ -46,7 +46,7 @@ class Ui {
 
   /** Waits until the server is connected. */
   async connected() {
-    await this.page.waitForSelector('.server-head .chip.good');
+    await this.page.waitForSelector('ox-server:not([hidden]) .server-head .chip.good');
     return this;
   }
 
@@ -67,7 +67,7 @@ class Ui {
   /** The control of a field, by the name in its label. */
   async field(name, within = '.detail form') {
     const handle = await this.page.waitForFunction((name, within) => {
-      const label = [...document.querySelectorAll(`${within} label`)].find((it) => it.querySelector('code')?.textContent === name);
+      const label = [...document.querySelectorAll(`${within} label`)].find((it) => it.querySelector('code')?.textContent === name && it.offsetParent !== null);
       return label && document.getElementById(label.getAttribute('for'));
     }, {}, name, within);
     return handle.asElement();

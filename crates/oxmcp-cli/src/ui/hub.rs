@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use futures_util::future::join_all;
 use oxmcp::CancellationToken;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -176,9 +177,7 @@ impl Hub {
 
     /// Ends all sessions.
     pub(crate) async fn close(&self) {
-        for id in 0..self.servers.len() {
-            self.disconnect(id).await;
-        }
+        join_all((0..self.servers.len()).map(|id| self.disconnect(id))).await;
     }
 
     /// Begins an operation. Its result is an event.

@@ -20,7 +20,7 @@ mod token;
 mod views;
 mod web;
 
-use std::io;
+use std::{io, sync::Arc};
 
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -39,6 +39,11 @@ use crate::{
 /// # Errors
 /// There is no server to show, or no port is free.
 pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<()> {
+    if args.connection.decline || !args.connection.answer.is_empty() {
+        return Err(Failure::usage(
+            "questions of servers are answered on the page; leave out `--answer` and `--decline`",
+        ));
+    }
     let servers = catalog::list(args.target, terminal)?;
     let (for_page, page) = listen().await?;
     let (for_sandbox, sandbox) = listen().await?;
@@ -46,11 +51,11 @@ pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<
     let url = format!("{page}/#{token}");
     let opens = terminal.has_person() && !args.connection.no_browser;
     let hub = Hub::new(servers, args.connection, terminal.clone(), sandbox.clone());
-    let events = std::sync::Arc::clone(&hub.events);
+    let events = Arc::clone(&hub.events);
     terminal.observe(move |level, text| {
         events.push("sdk", None, json!({"level": level, "text": text}));
     });
-    let site = Site::new(std::sync::Arc::clone(&hub), token, page, sandbox);
+    let site = Site::new(Arc::clone(&hub), token, page, sandbox);
     match as_json {
         true => output::json_line(&json!({"url": url}))?,
         false => output::text(&url)?,

@@ -39,6 +39,8 @@ function media(base64, type, name) {
   if (!image && !sound) return h('figure', {}, caption);
   const url = URL.createObjectURL(new Blob([bytes], { type: image ?? sound }));
   const shown = image ? h('img', { src: url, alt: visible(name) }) : h('audio', { src: url, controls: true, 'aria-label': visible(name) });
+  // An image that was shown needs its bytes no more.
+  if (image) shown.addEventListener('load', () => URL.revokeObjectURL(url));
   shown.addEventListener('error', () => {
     shown.replaceWith(h('p', { class: 'problem' }, `This is not ${image ? 'an image' : 'a sound'} of the type ${visible(type)}.`));
   });

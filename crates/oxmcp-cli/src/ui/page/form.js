@@ -355,6 +355,7 @@ function numberField(name, schema, { id, isRequired }) {
       if (!text || !Number.isFinite(value) || schema.type === 'integer' && !Number.isInteger(value)) {
         throw new Wrong(`${name}: expected ${schema.type === 'integer' ? 'an integer' : 'a number'}.`, input);
       }
+      if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new Wrong(`${name}: too large for a page; use \`oxmcp call\`.`, input);
       return value;
     },
     write: (value) => { input.value = value ?? schema.default ?? ''; },
@@ -374,12 +375,10 @@ function stringField(name, schema, { id, isRequired }) {
     : h('textarea', { id, rows: 1, autocomplete: 'off', spellcheck: 'false' });
   if (Array.isArray(schema.examples) && schema.examples.length) input.placeholder = visible(schema.examples[0]);
   input.value = schema.default ?? '';
-  let isGiven = false;
-  input.addEventListener('input', () => { isGiven = true; });
   return {
     element: input,
     read: () => {
-      if (input.value !== '' || isGiven && input.value !== '') return input.value;
+      if (input.value !== '') return input.value;
       // An empty text and none are different.
       if (!isRequired) return undefined;
       if (schema.minLength > 0 || schema.format) throw new Wrong(`${name}: a value is required.`, input);

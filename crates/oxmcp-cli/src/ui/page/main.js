@@ -22,6 +22,8 @@ class App extends HTMLElement {
   /** @type {number | null} */
   #shown = null;
   #begun = new Set();
+  /** @type {Map<number, ServerPanel>} */
+  #panels = new Map();
   #listed = '';
 
   connectedCallback() {
@@ -61,9 +63,15 @@ class App extends HTMLElement {
     this.#shown = store.active;
     const server = store.servers[store.active];
     if (!server) return;
-    const panel = new ServerPanel();
+    // The others stay, because their apps would begin again.
+    for (const it of this.#panel.children) it.hidden = true;
+    const known = this.#panels.get(server.id);
+    const panel = known ?? new ServerPanel();
     panel.server = server;
-    this.#panel.replaceChildren(panel);
+    panel.hidden = false;
+    this.#panels.set(server.id, panel);
+    if (!known) this.#panel.append(panel);
+    this.#panel.setAttribute('aria-label', visible(server.listed.label));
     // The user has named it on the command line.
     if (server.listed.isNamed && server.state === 'idle' && !this.#begun.has(server.id)) {
       this.#begun.add(server.id);

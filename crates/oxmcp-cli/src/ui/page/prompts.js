@@ -60,16 +60,18 @@ class Prompts extends HTMLElement {
 
   connectedCallback() {
     const { server } = this;
+    const find = (/** @type {string} */ name) => server.lists.prompts?.find((it) => it.name === name);
     const view = masterDetail(server, 'prompts', {
       label: 'prompts',
       entries: () => (server.lists.prompts ?? []).map((it) => ({ key: it.name, title: it.name, text: it.title ?? it.description })),
-      show: (name) => this.#prompt(server.lists.prompts?.find((it) => it.name === name)),
+      definitionOf: find,
+      show: (name) => this.#prompt(find(name)),
       empty: () => server.listErrors.prompts ? h('span', { class: 'problem' }, visible(server.listErrors.prompts)) : server.has('prompts') ? 'The server has no prompts.' : 'The server offers no prompts.',
       extra: button('Refresh', () => { store.list(server, 'prompts'); }, { class: 'quiet' }),
     });
     this.replaceChildren(view.element);
     view.render();
-    this.#ends = [server.on('prompts', () => view.again())];
+    this.#ends = [server.on('prompts', () => view.render())];
   }
 
   disconnectedCallback() {

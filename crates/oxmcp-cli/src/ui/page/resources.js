@@ -50,6 +50,9 @@ class Resources extends HTMLElement {
     const { server } = this;
     const linked = server.chosen.read;
     const known = (/** @type {string} */ uri) => server.lists.resources?.some((it) => it.uri === uri);
+    const find = (/** @type {string} */ key) => (key.startsWith('t:')
+      ? server.lists.templates?.find((it) => it.uriTemplate === key.slice(2))
+      : server.lists.resources?.find((it) => it.uri === key.slice(2)) ?? { uri: key.slice(2), name: '' });
     const view = masterDetail(server, 'resources', {
       label: 'resources',
       entries: () => [
@@ -59,16 +62,15 @@ class Resources extends HTMLElement {
           key: `r:${it.uri}`, title: it.uri, text: it.title ?? it.name, marks: [server.watched.has(it.uri) && chip('watched', 'accent'), server.updated.has(it.uri) && chip('changed', 'busy')],
         })),
       ],
-      show: (key) => (key.startsWith('t:')
-        ? this.#template(server.lists.templates?.find((it) => it.uriTemplate === key.slice(2)))
-        : this.#resource(server.lists.resources?.find((it) => it.uri === key.slice(2)) ?? { uri: key.slice(2), name: '' }, linked === key.slice(2))),
+      definitionOf: find,
+      show: (key) => (key.startsWith('t:') ? this.#template(find(key)) : this.#resource(find(key), linked === key.slice(2))),
       empty: () => server.listErrors.resources ? h('span', { class: 'problem' }, visible(server.listErrors.resources)) : server.has('resources') ? 'The server has no resources.' : 'The server offers no resources.',
       extra: button('Refresh', () => { store.list(server, 'resources'); store.list(server, 'templates'); }, { class: 'quiet' }),
     });
     this.replaceChildren(view.element);
     view.render();
     delete server.chosen.read;
-    this.#ends = [server.on('resources', () => view.again()), server.on('templates', () => view.render()), server.on('updated watched', () => view.render())];
+    this.#ends = [server.on('resources templates updated watched', () => view.render())];
   }
 
   disconnectedCallback() {

@@ -24,8 +24,16 @@ export function resultCard(server, job, { read, title }) {
   const frame = h('div', {});
   add(card, head, frame, body);
   let isRaw = false;
+  let shown = '';
   const show = () => {
     card.dataset.phase = stateOf(job);
+    body.setAttribute('aria-busy', String(isRunning(job)));
+    fill(body, ...(isRaw ? [jsonTree(job.result, { open: 3 })] : parts(job, read)));
+    if (job.view && !job.view.isShown && store.own.has(job.id)) frame.append(appView(job.view));
+    // Progress changes only the body: a button that is replaced while it is pressed would not be clicked.
+    const now = `${stateOf(job)} ${isRaw}`;
+    if (now === shown) return;
+    shown = now;
     const hasResult = job.result !== undefined && job.result !== null;
     const raw = button(isRaw ? 'Shown' : 'Raw', () => {
       isRaw = !isRaw;
@@ -36,8 +44,6 @@ export function resultCard(server, job, { read, title }) {
       h('span', { class: 'space' }),
       isRunning(job) && button('Cancel', () => { store.cancel(job.id); }, { class: 'danger' }),
       hasResult && copyButton(() => JSON.stringify(job.result, null, 2)), hasResult && raw);
-    fill(body, ...(isRaw ? [jsonTree(job.result, { open: 3 })] : parts(job, read)));
-    if (job.view && !frame.hasChildNodes()) frame.append(appView(job.view));
   };
   show();
   const end = server.on(`job:${job.id}`, () => {

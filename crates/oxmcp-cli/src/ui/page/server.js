@@ -71,6 +71,8 @@ export class ServerPanel extends HTMLElement {
   #ends = [];
   #head = h('header', { class: 'server-head' });
   #nav = h('nav', { class: 'sections', 'aria-label': 'sections of the server' });
+  /** @type {any} */
+  #tools = null;
   #main = h('main', { class: 'section', tabindex: '-1' });
   #buttons = new Map(SECTIONS.map(([key, name]) => {
     const count = h('span', { class: 'count' });
@@ -166,15 +168,30 @@ export class ServerPanel extends HTMLElement {
   #section() {
     const { server } = this;
     const needsSession = ['tools', 'prompts', 'resources', 'findings'].includes(server.section);
+    if (server.state !== 'connected') {
+      this.#tools?.remove();
+      this.#tools = null;
+    }
     if (needsSession && server.state !== 'connected') {
       fill(this.#main, this.#unconnected());
       return;
     }
     const name = `ox-${server.section}`;
-    if (this.#main.firstElementChild?.localName === name) return;
+    if (this.#main.firstElementChild?.localName === name && !this.#main.firstElementChild.hasAttribute('hidden')) return;
+    // The tools stay, because their apps would begin again.
+    for (const it of [...this.#main.children]) {
+      if (it === this.#tools) it.setAttribute('hidden', '');
+      else it.remove();
+    }
+    if (server.section === 'tools' && this.#tools) {
+      this.#tools.removeAttribute('hidden');
+      this.#tools.shown();
+      return;
+    }
     const element = /** @type {any} */ (document.createElement(name));
     element.server = server;
-    this.#main.replaceChildren(element);
+    if (server.section === 'tools') this.#tools = element;
+    this.#main.prepend(element);
   }
 
   #unconnected() {
@@ -200,9 +217,9 @@ function revisionChoice() {
  * @param {Server} server
  * @param {string} key
  * @param {{ label: string, entries: () => { key: string, title: string, text?: string, marks?: any[] }[],
- *   show: (key: string) => any, empty: () => any, extra?: any }} options
+ *   show: (key: string) => any, definitionOf: (key: string) => any, empty: () => any, extra?: any }} options
  */
-export function masterDetail(server, key, { label, entries, show, empty, extra }) {
+export function masterDetail(server, key, { label, entries, show, definitionOf, empty, extra }) {
   const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `filter ${label}`, autocomplete: 'off' });
   const list = h('ul', { class: 'entries', 'aria-label': label });
   const detail = h('div', { class: 'detail', tabindex: '-1' });
@@ -235,6 +252,7 @@ export function masterDetail(server, key, { label, entries, show, empty, extra }
       const focused = document.activeElement?.closest('[data-key]')?.getAttribute('data-key');
       list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', { type: 'button', 'data-key': it.key, onclick: () => choose(it.key, true) },
         h('span', { class: 'entry-title' }, visible(it.title)), ...(it.marks ?? []), it.text && h('span', { class: 'entry-text' }, visible(it.text).slice(0, 200))))));
+      if (matching.length > 1000) list.append(h('li', { class: 'muted' }, `The first 1000 of ${matching.length} are shown. Filter for the others.`));
       if (!matching.length) list.append(h('li', { class: 'muted' }, all.length ? 'Nothing matches.' : empty()));
       if (focused) [...list.querySelectorAll('button')].find((it) => it.dataset.key === focused)?.focus();
     }
@@ -242,13 +260,15 @@ export function masterDetail(server, key, { label, entries, show, empty, extra }
       if (it.dataset.key === current) it.setAttribute('aria-current', 'true');
       else it.removeAttribute('aria-current');
     }
-    if (shown === current && detail.hasChildNodes()) return undefined;
-    shown = current;
+    // A form is not replaced under the hands of its user, unless the definition of its entry has changed.
+    const definition = JSON.stringify([current, current && definitionOf(current)]);
+    if (current && shown === definition && detail.hasChildNodes()) return undefined;
+    shown = definition;
     fill(detail, back, current ? show(current) : h('p', { class: 'empty' }, empty()));
     return undefined;
   };
   filter.addEventListener('input', render);
-  return { element, render, choose, again: () => { shown = '\u0000'; render(); } };
+  return { element, render };
 }
 
 /** The operations of a server that run or are over. */

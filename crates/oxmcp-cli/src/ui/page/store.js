@@ -189,6 +189,8 @@ class Store extends Changing {
   /** The time of the page at the start of the program. */
   start = 0;
   #live = 0;
+  /** The operations that this page has begun, and not another one. */
+  own = new Set();
   /** @type {Map<string, { resolve: (value: any) => void, reject: (error: any) => void }>} */
   #waiting = new Map();
 
@@ -374,6 +376,7 @@ class Store extends Changing {
    */
   run(server, operation) {
     const id = crypto.randomUUID();
+    this.own.add(id);
     const done = new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       post('run', { server: server.id, job: id, operation }).catch((error) => {

@@ -17,9 +17,12 @@ class Tools extends HTMLElement {
   server = /** @type {Server} */ (store.servers[0]);
   /** @type {(() => void)[]} */
   #ends = [];
+  /** @type {ReturnType<typeof masterDetail> | null} */
+  #view = null;
 
   connectedCallback() {
     const { server } = this;
+    const find = (/** @type {string} */ name) => server.lists.tools?.find((it) => it.name === name);
     const view = masterDetail(server, 'tools', {
       label: 'tools',
       entries: () => (server.lists.tools ?? []).map((it) => ({
@@ -28,14 +31,21 @@ class Tools extends HTMLElement {
         text: it.title ?? it.annotations?.title ?? it.description,
         marks: [it.appUri && chip('app', 'accent'), it.isForApps && chip('for apps'), server.findingsAbout(it.name).length ? chip('!', 'bad', 'has findings') : null],
       })),
-      show: (name) => this.#tool(server.lists.tools?.find((it) => it.name === name)),
+      definitionOf: find,
+      show: (name) => this.#tool(find(name)),
       empty: () => server.listErrors.tools ? h('span', { class: 'problem' }, visible(server.listErrors.tools)) : server.lists.tools ? 'The server has no tools.' : server.has('tools') ? 'Loading…' : 'The server offers no tools.',
       extra: button('Refresh', () => { store.list(server, 'tools'); }, { class: 'quiet' }),
     });
     this.replaceChildren(view.element);
     view.render();
-    this.#ends = [server.on('tools', () => view.again()), server.on('findings', () => view.render())];
+    this.#view = view;
+    this.#ends = [server.on('tools findings', () => view.render())];
     if (!server.findings && server.state === 'connected') store.check(server).catch(() => {});
+  }
+
+  /** Called when the section is shown again: another tool may have been chosen meanwhile. */
+  shown() {
+    this.#view?.render();
   }
 
   disconnectedCallback() {
