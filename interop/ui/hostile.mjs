@@ -22,8 +22,12 @@ const tool = (name, more = {}) => ({
     type: 'object',
     properties: {
       [SCRIPT]: { type: 'string', title: SCRIPT, description: HIDDEN, default: SCRIPT, examples: [SCRIPT] },
-      choice: { enum: [SCRIPT, LINK], description: SCRIPT }, circle: { $ref: '#/properties/circle' }, deep: { $ref: '#' }, __proto__: { type: 'string' },
+      choice: { enum: [SCRIPT, LINK], description: SCRIPT }, circle: { $ref: '#/properties/circle' }, deep: { $ref: '#' }, many: { enum: Array.from({ length: 5000 }, (_, index) => index) },
+      tree: { $ref: '#/$defs/tree' }, __proto__: { type: 'string' },
     },
+    required: name === 'content' ? ['tree'] : [],
+    allOf: [{ required: 7 }],
+    $defs: { tree: { type: 'object', required: ['a', 'b', 'c', 'd', 'e', 'f'], properties: Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((it) => [it, { $ref: '#/$defs/tree' }])) } },
   }, annotations: { title: SCRIPT }, ...more,
 });
 

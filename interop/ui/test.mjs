@@ -23,7 +23,7 @@ const args = ['--no-sandbox', '--disable-dev-shm-usage', '--font-render-hinting=
 const browser = await puppeteer.launch({ executablePath: chromium, headless: 'shell', args });
 let [passed, failed] = [0, 0];
 for (const [name, run] of chosen) {
-  const ends = [];
+  const [ends, pages] = [[], []];
   const world = {
     browser,
     directory,
@@ -38,12 +38,11 @@ for (const [name, run] of chosen) {
     },
     async open(args, options, more) {
       const { url } = await world.start(args, more);
-      const ui = await openPage(browser, url, options);
-      ends.push(() => ui.page.close());
-      return Object.assign(ui, { url });
+      return Object.assign(await world.page(url, options), { url });
     },
     async page(url, options) {
       const ui = await openPage(browser, url, options);
+      pages.push(ui);
       ends.push(() => ui.page.close());
       return ui;
     },
@@ -59,6 +58,10 @@ for (const [name, run] of chosen) {
   } catch (error) {
     failed += 1;
     console.log(`FAILED ${name}: ${error.stack}`);
+    for (const ui of pages) {
+      console.log(`    errors of the page: ${JSON.stringify(ui.errors)}`);
+      await world.screenshot(ui, `failed ${name}`).catch(() => {});
+    }
   }
   for (const end of ends.reverse()) await end().catch(() => {});
 }

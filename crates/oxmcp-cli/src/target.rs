@@ -138,15 +138,18 @@ impl Server {
         terminal: &Terminal,
     ) -> Result<BoxTransport> {
         self.check_options(options)?;
-        let url = match &self.place {
+        let server = match &self.place {
             Place::Program(words) => return Ok(boxed(program(words, options, terminal)?)),
             Place::Url(url) => return Ok(boxed(endpoint(Endpoint::new(url), options, terminal)?)),
             Place::Config(server) => server,
         };
-        match url.endpoint() {
-            Some(endpoint_of_file) => Ok(boxed(endpoint(endpoint_of_file, options, terminal)?)),
-            None => Ok(url.transport()),
+        if let Some(endpoint_of_file) = server.endpoint() {
+            return Ok(boxed(endpoint(endpoint_of_file, options, terminal)?));
         }
+        Ok(match server.command() {
+            Some(command) => boxed(command.stderr(stderr(terminal))),
+            None => server.transport(),
+        })
     }
 
     fn check_options(&self, options: &Connection) -> Result<()> {
@@ -177,8 +180,13 @@ fn program(words: &[String], options: &Connection, terminal: &Terminal) -> Resul
     if let Some(folder) = &options.cwd {
         command = command.current_dir(folder);
     }
+    Ok(command.stderr(stderr(terminal)))
+}
+
+/// Sends the lines of standard error to the terminal.
+fn stderr(terminal: &Terminal) -> Stderr {
     let notes = terminal.clone();
-    Ok(command.stderr(Stderr::lines(move |line| notes.detail("stderr", line))))
+    Stderr::lines(move |line| notes.detail("stderr", line))
 }
 
 fn endpoint(mut endpoint: Endpoint, options: &Connection, terminal: &Terminal) -> Result<Endpoint> {

@@ -47,7 +47,7 @@ class Findings extends HTMLElement {
         })))) : null);
     };
     this.replaceChildren(h('div', { class: 'page' }, h('div', { class: 'row' }, h('h2', {}, 'Findings'), h('span', { class: 'space' }), button('Check again', check)),
-      h('p', { class: 'hint' }, 'No tool is called for this. `oxmcp check` also tries each revision.'), body));
+      h('p', { class: 'hint' }, 'No tool is called for this. The command ', h('code', {}, 'oxmcp check'), ' also tries each revision.'), body));
     this.#end = server.on('findings', show);
     if (server.findings) show();
     else check();

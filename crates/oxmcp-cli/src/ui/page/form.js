@@ -3,6 +3,8 @@
 import { add, button, fill, h, prose, visible } from './dom.js';
 
 const MAX_DEPTH = 8;
+const MAX_FIELDS = 200;
+const MAX_CHOICES = 1000;
 let ids = 0;
 
 /**
@@ -10,6 +12,8 @@ let ids = 0;
  * @typedef {{ element: HTMLElement, read: () => any, write: (value: any) => void }} Field `read` returns `undefined` for a value
  *   that is left out, and throws an `Error` that tells what is wrong
  */
+
+/** @typedef {{ root: any, left: number }} Context the whole schema, and the number of fields that may still be made */
 
 /** A value that cannot be read, and the control to correct it. */
 class Wrong extends Error {
@@ -46,7 +50,7 @@ export function resolved(schema, root, depth = 0) {
       ...all,
       ...part,
       properties: { ...all.properties, ...part.properties },
-      required: [...all.required ?? [], ...part.required ?? []],
+      required: [all.required, part.required].flatMap((it) => (Array.isArray(it) ? it : [])),
     }), {});
   }
   // A value or null.
@@ -72,11 +76,11 @@ const isNull = (/** @type {any} */ schema) => schema?.type === 'null' || schema?
  */
 function choices(schema) {
   const either = schema.oneOf ?? schema.anyOf;
-  if (Array.isArray(either) && either.length && either.every((it) => it && 'const' in it)) {
+  if (Array.isArray(either) && either.length && either.length <= MAX_CHOICES && either.every((it) => it && 'const' in it)) {
     return either.map((it) => ({ value: it.const, name: String(it.title ?? it.const) }));
   }
   if ('const' in schema) return [{ value: schema.const, name: String(schema.const) }];
-  if (!Array.isArray(schema.enum) || !schema.enum.length) return null;
+  if (!Array.isArray(schema.enum) || !schema.enum.length || schema.enum.length > MAX_CHOICES) return null;
   return schema.enum.map((/** @type {any} */ value, /** @type {number} */ index) => ({ value, name: String(schema.enumNames?.[index] ?? value) }));
 }
 
@@ -87,10 +91,10 @@ function choices(schema) {
  */
 export function schemaForm(schema, { value, submit, label, actions = [] }) {
   const root = schema && typeof schema === 'object' ? schema : {};
+  const asFields = () => objectField(resolved(root, root), { root, left: MAX_FIELDS }, 0);
   const problem = h('p', { class: 'problem', role: 'alert' });
   const body = h('div', { class: 'fields' });
   const form = h('form', { class: 'schema-form', 'aria-label': label, novalidate: true });
-  const asFields = () => objectField(resolved(root, root), root, 0);
   let field = asFields();
   let isJson = false;
 
@@ -153,17 +157,19 @@ export function schemaForm(schema, { value, submit, label, actions = [] }) {
 
 /**
  * @param {any} schema
- * @param {any} root
+ * @param {Context} context
  * @param {number} depth
  * @returns {Field}
  */
-function objectField(schema, root, depth) {
+function objectField(schema, context, depth) {
   const properties = Object.entries(schema.properties ?? {});
-  if (depth && !properties.length || depth > MAX_DEPTH) return jsonField(schema, 3);
+  // A schema may refer to itself many times over.
+  context.left -= properties.length;
+  if (depth && !properties.length || depth > MAX_DEPTH || context.left < 0) return jsonField(schema, 3);
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   // Required ones first.
   properties.sort(([a], [b]) => Number(required.has(b)) - Number(required.has(a)));
-  const fields = properties.map(([name, it]) => /** @type {[string, Field]} */ ([name, named(name, resolved(it, root), root, required.has(name), depth)]));
+  const fields = properties.map(([name, it]) => /** @type {[string, Field]} */ ([name, named(name, resolved(it, context.root), context, required.has(name), depth)]));
   const element = h('div', { class: 'object' }, ...fields.map(([, it]) => it.element));
   if (!fields.length) element.append(h('p', { class: 'hint' }, 'No arguments.'));
   return {
@@ -177,15 +183,15 @@ function objectField(schema, root, depth) {
  * A field with its name and its description.
  * @param {string} name
  * @param {any} schema
- * @param {any} root
+ * @param {Context} context
  * @param {boolean} isRequired
  * @param {number} depth
  * @returns {Field}
  */
-function named(name, schema, root, isRequired, depth) {
+function named(name, schema, context, isRequired, depth) {
   const id = `field-${ids += 1}`;
   const title = schema.title && schema.title !== name ? schema.title : null;
-  const field = control(name, schema, root, { id, isRequired, depth });
+  const field = control(name, schema, context, { id, isRequired, depth });
   const caption = [
     h('code', {}, visible(name)), title && h('span', { class: 'title' }, visible(title)),
     h('span', { class: 'type' }, typeName(schema)),
@@ -218,11 +224,11 @@ function typeName(schema) {
 /**
  * @param {string} name
  * @param {any} schema
- * @param {any} root
+ * @param {Context} context
  * @param {{ id: string, isRequired: boolean, depth: number }} options
  * @returns {Field}
  */
-function control(name, schema, root, options) {
+function control(name, schema, context, options) {
   const { id, isRequired, depth } = options;
   const offered = choices(schema);
   if (offered) return choiceField(schema, offered, options);
@@ -230,41 +236,45 @@ function control(name, schema, root, options) {
   if (schema.type === 'integer' || schema.type === 'number') return numberField(name, schema, options);
   if (schema.type === 'string') return stringField(name, schema, options);
   if (schema.type === 'array' && schema.items && typeof schema.items === 'object' && !schema.prefixItems) {
-    const items = resolved(schema.items, root);
+    const items = resolved(schema.items, context.root);
     const several = choices(items);
-    return several ? severalField(schema, several, name) : listField(name, schema, items, root, options);
+    return several ? severalField(schema, several, name) : listField(name, schema, items, context, options);
   }
   if (schema.type === 'object' || schema.properties) {
     if (!schema.properties || depth >= MAX_DEPTH) return jsonField(schema, 3, id, isRequired);
-    const inner = objectField(schema, root, depth + 1);
-    return isRequired ? inner : optional(inner, name, schema);
+    const inner = () => objectField(schema, context, depth + 1);
+    return isRequired ? inner() : optional(inner, name, schema);
   }
   return jsonField(schema, 2, id, isRequired);
 }
 
 /**
- * An object that can be left out.
- * @param {Field} inner
+ * An object that can be left out. Its fields are made when it is included.
+ * @param {() => Field} make
  * @param {string} name
  * @param {any} schema
  * @returns {Field}
  */
-function optional(inner, name, schema) {
+function optional(make, name, schema) {
   const box = h('input', { type: 'checkbox', 'aria-label': `include ${name}` });
-  const show = () => { inner.element.hidden = !box.checked; };
-  box.addEventListener('change', show);
-  box.checked = schema.default !== undefined;
-  if (schema.default !== undefined) inner.write(schema.default);
-  show();
-  return {
-    element: h('div', {}, h('label', { class: 'include' }, box, ' include'), inner.element),
-    read: () => (box.checked ? inner.read() : undefined),
-    write: (value) => {
-      box.checked = value !== undefined;
-      show();
-      if (value !== undefined) inner.write(value);
-    },
+  const place = h('div', {});
+  /** @type {Field | null} */
+  let inner = null;
+  const show = () => {
+    if (box.checked && !inner) {
+      inner = make();
+      place.append(inner.element);
+    }
+    place.hidden = !box.checked;
   };
+  const write = (/** @type {any} */ value) => {
+    box.checked = value !== undefined;
+    show();
+    if (value !== undefined) inner?.write(value);
+  };
+  box.addEventListener('change', show);
+  write(schema.default);
+  return { element: h('div', {}, h('label', { class: 'include' }, box, ' include'), place), read: () => (box.checked ? inner?.read() : undefined), write };
 }
 
 /**
@@ -374,7 +384,8 @@ function stringField(name, schema, { id, isRequired }) {
     ? h('input', { id, type: types[schema.format] ?? 'text', autocomplete: 'off' })
     : h('textarea', { id, rows: 1, autocomplete: 'off', spellcheck: 'false' });
   if (Array.isArray(schema.examples) && schema.examples.length) input.placeholder = visible(schema.examples[0]);
-  input.value = schema.default ?? '';
+  const write = (/** @type {any} */ value) => { input.value = [value, schema.default].find((it) => typeof it === 'string') ?? ''; };
+  write(undefined);
   return {
     element: input,
     read: () => {
@@ -384,7 +395,7 @@ function stringField(name, schema, { id, isRequired }) {
       if (schema.minLength > 0 || schema.format) throw new Wrong(`${name}: a value is required.`, input);
       return '';
     },
-    write: (value) => { input.value = value ?? schema.default ?? ''; },
+    write,
   };
 }
 
@@ -392,19 +403,19 @@ function stringField(name, schema, { id, isRequired }) {
  * @param {string} name
  * @param {any} schema
  * @param {any} items
- * @param {any} root
+ * @param {Context} context
  * @param {{ depth: number, isRequired: boolean }} options
  * @returns {Field}
  */
-function listField(name, schema, items, root, { depth, isRequired }) {
+function listField(name, schema, items, context, { depth, isRequired }) {
   /** @type {{ field: Field, row: HTMLElement }[]} */
   let rows = [];
   const list = h('div', { class: 'items' });
   const insert = (/** @type {any} */ value) => {
     const id = `field-${ids += 1}`;
     const field = items.properties
-      ? objectField(items, root, depth + 1)
-      : control(name, items, root, { id, isRequired: true, depth: depth + 1 });
+      ? objectField(items, context, depth + 1)
+      : control(name, items, context, { id, isRequired: true, depth: depth + 1 });
     if (value !== undefined) field.write(value);
     const row = h('div', { class: 'item' }, field.element);
     const entry = { field, row };

@@ -35,7 +35,7 @@ class App extends HTMLElement {
     store.on('problem', () => this.#tell(store.problem));
     store.follow().catch((error) => {
       const isForeign = error instanceof Refused && error.status === 401;
-      this.#tell(isForeign ? 'This page has no token. Open the whole URL that `oxmcp ui` has printed.' : `The page does not work: ${error.message}`);
+      this.#tell(isForeign ? 'This page has no token. Open the whole URL that oxmcp ui has printed.' : `The page does not work: ${error.message}`);
     });
   }
 

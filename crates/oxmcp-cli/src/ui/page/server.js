@@ -264,11 +264,24 @@ export function masterDetail(server, key, { label, entries, show, definitionOf, 
     const definition = JSON.stringify([current, current && definitionOf(current)]);
     if (current && shown === definition && detail.hasChildNodes()) return undefined;
     shown = definition;
-    fill(detail, back, current ? show(current) : h('p', { class: 'empty' }, empty()));
+    fill(detail, back, current ? attempted(show, current) : h('p', { class: 'empty' }, empty()));
     return undefined;
   };
   filter.addEventListener('input', render);
   return { element, render };
+}
+
+/**
+ * An entry, or the reason why it cannot be shown: servers send schemas of any kind.
+ * @param {(key: string) => any} show
+ * @param {string} key
+ */
+function attempted(show, key) {
+  try {
+    return show(key);
+  } catch (error) {
+    return h('p', { class: 'empty problem' }, `This cannot be shown: ${/** @type {Error} */ (error).message}`);
+  }
 }
 
 /** The operations of a server that run or are over. */

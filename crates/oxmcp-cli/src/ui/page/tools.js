@@ -1,6 +1,6 @@
 // @ts-check
 // The tools of a server: their forms, and the results of their calls.
-import { button, chip, h, prose, visible } from './dom.js';
+import { button, chip, fill, h, prose, visible } from './dom.js';
 import { findingList } from './findings.js';
 import { schemaForm } from './form.js';
 import { jsonTree } from './json.js';
@@ -19,6 +19,7 @@ class Tools extends HTMLElement {
   #ends = [];
   /** @type {ReturnType<typeof masterDetail> | null} */
   #view = null;
+  #about = { name: '', place: h('div', {}) };
 
   connectedCallback() {
     const { server } = this;
@@ -39,7 +40,7 @@ class Tools extends HTMLElement {
     this.replaceChildren(view.element);
     view.render();
     this.#view = view;
-    this.#ends = [server.on('tools findings', () => view.render())];
+    this.#ends = [server.on('tools findings', () => view.render()), server.on('findings', () => this.#findings())];
     if (!server.findings && server.state === 'connected') store.check(server).catch(() => {});
   }
 
@@ -50,6 +51,12 @@ class Tools extends HTMLElement {
 
   disconnectedCallback() {
     for (const end of this.#ends) end();
+  }
+
+  /** Shows the findings about the tool that is shown. */
+  #findings() {
+    const found = this.server.findingsAbout(this.#about.name);
+    fill(this.#about.place, found.length ? findingList(found) : null);
   }
 
   /** @param {any} tool */
@@ -90,14 +97,15 @@ class Tools extends HTMLElement {
       ].filter(Boolean),
     });
     const hints = tool.annotations ?? {};
-    const about = server.findingsAbout(tool.name);
+    this.#about = { name: tool.name, place: h('div', { class: 'about' }) };
+    this.#findings();
     return h('div', { class: 'page' },
       h('h2', {}, h('code', {}, visible(tool.name)), tool.title && h('span', { class: 'title' }, visible(tool.title))),
       h('div', { class: 'row' },
         hints.readOnlyHint && chip('read-only', 'good'), isDestructive && chip('destructive', 'bad'), hints.idempotentHint && chip('idempotent'),
         hints.openWorldHint && chip('open world'), support && support !== 'forbidden' && chip(`task: ${visible(support)}`), tool.appUri && chip(`app ${visible(tool.appUri)}`, 'accent')),
       tool.description && prose(tool.description, { lines: 8 }),
-      about.length ? findingList(about) : null,
+      this.#about.place,
       form.element,
       results,
       h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(stripped(tool), { open: 2 })));
