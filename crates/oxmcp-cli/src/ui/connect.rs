@@ -6,7 +6,7 @@ use std::{
 };
 
 use oxmcp::{
-    Client, ClientSession, Revision,
+    Client, ClientSession, FeatureKind, Revision,
     protocol::{
         CreateMessageParams, ElicitFormParams, ElicitUrlParams, LoggingLevel, LoggingMessageParams,
     },
@@ -83,7 +83,13 @@ impl Connector {
             terminal.wire(line);
         });
         let connected = client.connect(logged.max_bytes(MAX_MESSAGE)).await;
-        let session = connected.map_err(|error| Failure::from(error).of_server(&server.label))?;
+        let of_server = |error| Failure::from(error).of_server(&server.label);
+        let session = connected.map_err(of_server)?;
+        // A session with a single revision may have sent nothing yet, and the facts are not known.
+        session
+            .offers(FeatureKind::Tools)
+            .await
+            .map_err(of_server)?;
         let took = self.events.elapsed().saturating_sub(begun);
         Ok(Connected {
             facts: facts(&session, took.as_millis()),

@@ -72,7 +72,11 @@ pub(crate) enum Operation {
     Level {
         level: LoggingLevel,
     },
-    Check,
+    Check {
+        /// Whether the server has apps, which are then read.
+        #[serde(default)]
+        apps: bool,
+    },
     /// Sends a request that the page has as JSON.
     Send {
         method: String,
@@ -165,7 +169,7 @@ impl Work<'_> {
                 encode(&())
             }
             Operation::Level { level } => encode(&session.set_log_level(level).await?),
-            Operation::Check => self.check().await,
+            Operation::Check { apps } => self.check(apps).await,
             Operation::Send { method, params } => send(session, &method, &params).await,
             Operation::Call { .. } => Err(Trouble::new("a call is not sent this way")),
         }
@@ -296,11 +300,13 @@ impl Work<'_> {
         watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn check(&self) -> Outcome {
+    async fn check(&self, has_apps: bool) -> Outcome {
         let session = &self.connected.session;
         let mut found = findings::of_session(session).await?;
-        let apps = oxmcp_apps::rules::check(session).await;
-        found.extend(apps.into_iter().flatten().map(|it| findings::of_app(&it)));
+        if has_apps {
+            let apps = oxmcp_apps::rules::check(session).await?;
+            found.extend(apps.iter().map(findings::of_app));
+        }
         found.sort_by_key(|it| std::cmp::Reverse(it.severity));
         let tolerated: Vec<Value> = session.tolerated().iter().map(deviation).collect();
         encode(&json!({"findings": found, "tolerated": tolerated}))

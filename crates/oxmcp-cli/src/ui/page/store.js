@@ -364,7 +364,8 @@ class Store extends Changing {
    * @param {Server} server
    */
   async check(server) {
-    server.findings = await this.run(server, { kind: 'check' }).done;
+    const apps = [...server.lists.tools ?? [], ...server.lists.resources ?? []].some((it) => it.appUri || String(it.uri).startsWith('ui://'));
+    server.findings = await this.run(server, { kind: 'check', apps }).done;
     server.changed('findings');
   }
 

@@ -40,8 +40,10 @@ class Tools extends HTMLElement {
     this.replaceChildren(view.element);
     view.render();
     this.#view = view;
-    this.#ends = [server.on('tools findings', () => view.render()), server.on('findings', () => this.#findings())];
-    if (!server.findings && server.state === 'connected') store.check(server).catch(() => {});
+    // The findings are shown beside the tools, once these are known.
+    const check = () => { if (!server.findings && server.lists.tools) store.check(server).catch(() => {}); };
+    check();
+    this.#ends = [server.on('tools', check), server.on('tools findings', () => view.render()), server.on('findings', () => this.#findings())];
   }
 
   /** Called when the section is shown again: another tool may have been chosen meanwhile. */
