@@ -15,6 +15,7 @@ mod release;
 mod setup;
 mod step;
 mod test;
+mod ui;
 
 use std::{env, process::ExitCode};
 
@@ -33,6 +34,7 @@ Usage: cargo xtask COMMAND
   test third-party            a third-party extension, which uses only the public API
   test schema                 the output of the SDK against the official schemas
   test apps [WORD]            apps in headless Chromium, with the host and the views of others; WORD selects cases by name
+  test ui [WORD]              the page of `oxmcp ui` in headless Chromium; WORD selects cases by name
   test conformance [...]      same as `conformance`
   test interop [WORD]         third-party clients and servers against ours; WORD selects cases by name
   test interop-twins [WORD]   the interop scripts against third-party servers, to test the scripts themselves

@@ -9,6 +9,7 @@ use crate::{
     apps, conformance, interop,
     setup::Tools,
     step::{self, Outcome, Stage, THIRD_PARTY, cargo, cargo_in},
+    ui,
 };
 
 /// The stages of `cargo xtask test`, which need only Rust and a C compiler.
@@ -21,7 +22,7 @@ const QUICK: [Stage; 2] = [
 ];
 
 /// All stages. The first four need only Rust and a C compiler.
-const ALL: [Stage; 10] = [
+const ALL: [Stage; 11] = [
     ("all tests of the workspace, slow ones included", workspace),
     ("tests of the benchmarks", bench),
     ("tests of the fuzz targets", fuzz),
@@ -34,6 +35,7 @@ const ALL: [Stage; 10] = [
     }),
     ("interop with third-party software", || interop::run("")),
     ("apps in a browser", || apps::run("")),
+    ("the page of `oxmcp ui` in a browser", || ui::run("")),
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
@@ -95,6 +97,8 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
         ["schema"] => schema(),
         ["apps"] => apps::run(""),
         ["apps", word] => apps::run(word),
+        ["ui"] => ui::run(""),
+        ["ui", word] => ui::run(word),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
         ["interop", word] => interop::run(word),

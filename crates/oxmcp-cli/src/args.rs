@@ -2,6 +2,7 @@
 
 mod connection;
 mod packaging;
+pub(crate) mod pairs;
 mod transcript;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -85,6 +86,13 @@ Examples:
   oxmcp bridge --listen 127.0.0.1:8080 -- ./my-server        a program, for clients over HTTP
   oxmcp bridge --deny-tool 'delete*' files github            two configured servers as one, without some tools")]
     Bridge(Bridge),
+    /// Open a page in the browser that shows servers and uses them. Without a server, those of the configuration files.
+    #[command(after_help = "\
+Examples:
+  oxmcp ui                                    the servers of the configuration files
+  oxmcp ui https://example.com/mcp files      two servers
+  oxmcp ui --no-browser -- ./my-server        a program; the URL of the page is printed, and nothing is opened")]
+    Ui(Ui),
     /// Pass the messages of a host and a server through, and write both sides to a file.
     #[command(after_help = "\
 Put it in front of a server in the configuration of a host:
@@ -255,6 +263,15 @@ pub(crate) struct Bridge {
     pub http: Http,
     #[command(flatten)]
     pub rules: Rules,
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+#[derive(Args, Debug)]
+#[command(override_usage = "oxmcp ui [OPTIONS] [TARGET]...")]
+pub(crate) struct Ui {
+    #[command(flatten)]
+    pub target: Target,
     #[command(flatten)]
     pub connection: Connection,
 }

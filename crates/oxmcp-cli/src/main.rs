@@ -8,12 +8,12 @@ mod escape;
 mod failure;
 mod hosts;
 mod output;
-mod pairs;
 mod session;
 mod signature;
 mod target;
 mod terminal;
 mod trace;
+mod ui;
 
 use std::{io::Write, process::ExitCode};
 
@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     trace::init(&terminal);
     let as_json = cli.global.json;
     // These commands end their servers themselves.
-    let ends_itself = matches!(cli.command, Command::Bridge(_) | Command::Record(_));
+    let ends_itself = matches!(cli.command, Command::Bridge(_) | Command::Record(_) | Command::Ui(_));
     let command = commands::run(cli.command, as_json, &terminal);
     let outcome = tokio::select! {
         outcome = command => outcome,

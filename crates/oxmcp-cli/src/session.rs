@@ -24,17 +24,10 @@ const CLOSE: Duration = Duration::from_secs(5);
 /// # Errors
 /// An answer of the command line has the wrong form.
 pub(crate) fn client(options: &Connection, terminal: &Terminal) -> Result<Client> {
-    let mut client = Client::new("oxmcp", env!("CARGO_PKG_VERSION")).timeout(options.timeout);
-    if let Some(revision) = options.revision {
-        client = client.revisions([revision]);
-    }
-    if options.strict {
-        client = client.strict();
-    }
     let answers = Answers::new(options, terminal)?;
     let pages = answers.clone();
     let log = terminal.clone();
-    Ok(client
+    Ok(plain(options)
         .on_elicit(move |form: ElicitFormParams| {
             let answers = answers.clone();
             async move { answers.form(form).await }
@@ -50,6 +43,18 @@ pub(crate) fn client(options: &Connection, terminal: &Terminal) -> Result<Client
                 log.detail(level, message.data.get());
             }
         }))
+}
+
+/// A client with the options of the command line, and without handlers.
+pub(crate) fn plain(options: &Connection) -> Client {
+    let mut client = Client::new("oxmcp", env!("CARGO_PKG_VERSION")).timeout(options.timeout);
+    if let Some(revision) = options.revision {
+        client = client.revisions([revision]);
+    }
+    if options.strict {
+        client = client.strict();
+    }
+    client
 }
 
 /// Connects to the server.

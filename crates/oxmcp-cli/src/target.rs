@@ -9,10 +9,12 @@ use oxmcp::{
 };
 
 use crate::{
-    args::{Connection, Target},
+    args::{
+        Connection, Target,
+        pairs::{Header, Variable},
+    },
     failure::{Failure, Result},
     hosts::{self, Found},
-    pairs::{Header, Variable},
     terminal::Terminal,
 };
 
@@ -65,6 +67,23 @@ impl Server {
         })
     }
 
+    /// Finds all servers that the command line names.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub(crate) fn find_all(target: Target, terminal: &Terminal) -> Result<Vec<Self>> {
+        let first = Self::find(target, terminal)?;
+        let others = first.words.clone().into_iter().map(|word| {
+            let target = Target {
+                words: vec![word],
+                program: Vec::new(),
+            };
+            Self::find(target, terminal)
+        });
+        let others: Vec<Self> = others.collect::<Result<_>>()?;
+        Ok([vec![first], others].concat())
+    }
+
     /// A server of a configuration file.
     pub(crate) fn configured(label: String, found: Found) -> Self {
         Self {
@@ -107,6 +126,18 @@ impl Server {
         }
     }
 
+    /// The command line or the URL, for people. Variables of a configuration file are not expanded.
+    pub(crate) fn reach(&self) -> String {
+        match &self.place {
+            Place::Url(url) => url.clone(),
+            Place::Program(words) => words.join(" "),
+            Place::Config(found) => {
+                let reach = found.config.command_line().or_else(|| found.config.url());
+                reach.unwrap_or_default().to_owned()
+            }
+        }
+    }
+
     /// A transport that fails to connect.
     pub(crate) fn nowhere() -> BoxTransport {
         boxed(Command::new(""))
@@ -139,14 +170,18 @@ impl Server {
         terminal: &Terminal,
     ) -> Result<BoxTransport> {
         self.check_options(options)?;
-        match &self.place {
-            Place::Program(words) => Ok(boxed(program(words, options, terminal)?)),
-            Place::Url(url) => Ok(boxed(endpoint(Endpoint::new(url), options, terminal)?)),
-            Place::Config(found) => match found.config.endpoint() {
-                Some(of_file) => Ok(boxed(endpoint(of_file, options, terminal)?)),
-                None => Ok(found.config.transport()),
-            },
+        let server = match &self.place {
+            Place::Program(words) => return Ok(boxed(program(words, options, terminal)?)),
+            Place::Url(url) => return Ok(boxed(endpoint(Endpoint::new(url), options, terminal)?)),
+            Place::Config(found) => &found.config,
+        };
+        if let Some(endpoint_of_file) = server.endpoint() {
+            return Ok(boxed(endpoint(endpoint_of_file, options, terminal)?));
         }
+        Ok(match server.command() {
+            Some(command) => boxed(command.stderr(stderr(terminal))),
+            None => server.transport(),
+        })
     }
 
     /// The transport to a server at a URL, with another HTTP client. `None` for a program.
@@ -194,8 +229,13 @@ fn program(words: &[String], options: &Connection, terminal: &Terminal) -> Resul
     if let Some(folder) = &options.cwd {
         command = command.current_dir(folder);
     }
+    Ok(command.stderr(stderr(terminal)))
+}
+
+/// Sends the lines of standard error to the terminal.
+fn stderr(terminal: &Terminal) -> Stderr {
     let notes = terminal.clone();
-    Ok(command.stderr(Stderr::lines(move |line| notes.detail("stderr", line))))
+    Stderr::lines(move |line| notes.detail("stderr", line))
 }
 
 fn endpoint(mut endpoint: Endpoint, options: &Connection, terminal: &Terminal) -> Result<Endpoint> {

@@ -1,9 +1,10 @@
 //! The terminal: notes on stderr, progress, and whether a person can answer questions.
 
 use std::{
+    fmt,
     io::{IsTerminal, Write, stderr, stdin},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -16,8 +17,11 @@ use crate::{
     failure::{Failure, Reason, Result},
 };
 
+/// A function that gets the lines of a server's own output, with their source.
+type Observer = Box<dyn Fn(&str, &str) + Send + Sync>;
+
 /// The terminal of the command, or its absence.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Terminal {
     is_quiet: bool,
     verbosity: u8,
@@ -26,6 +30,13 @@ pub(crate) struct Terminal {
     is_live: bool,
     /// Whether a question had no answer because there was nobody to ask.
     lacked_person: Arc<AtomicBool>,
+    observer: Arc<OnceLock<Observer>>,
+}
+
+impl fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terminal").finish_non_exhaustive()
+    }
 }
 
 impl Terminal {
@@ -37,6 +48,7 @@ impl Terminal {
             has_person: is_live && stdin().is_terminal(),
             is_live: is_live && !global.quiet,
             lacked_person: Arc::default(),
+            observer: Arc::default(),
         }
     }
 
@@ -77,8 +89,25 @@ impl Terminal {
         }
     }
 
+    /// Also gives the lines of servers to a function. Only the first one counts.
+    pub(crate) fn observe(&self, observer: impl Fn(&str, &str) + Send + Sync + 'static) {
+        // It is called once.
+        let _ = self.observer.set(Box::new(observer));
+    }
+
+    /// The same terminal, with another function that gets the lines.
+    pub(crate) fn observed(&self, observer: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        let mut terminal = self.clone();
+        terminal.observer = Arc::default();
+        terminal.observe(observer);
+        terminal
+    }
+
     /// Prints a line of the server's own output, if that is wanted.
     pub(crate) fn detail(&self, source: &str, line: &str) {
+        if let Some(observer) = self.observer.get() {
+            observer(source, line);
+        }
         if self.verbosity > 0 {
             print(&format!("[{source}] {}\n", escape::line(line)));
         }

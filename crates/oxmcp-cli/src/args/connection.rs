@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, builder::ValueParser};
 use oxmcp::Revision;
 
-use crate::pairs::{Header, Variable};
+use crate::args::pairs::{Header, Variable};
 
 /// The options of commands that connect to a server.
 #[derive(Args, Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     /// Start the program in this folder.
     #[arg(long, value_name = "FOLDER")]
     pub cwd: Option<PathBuf>,
-    /// Never open a browser for a login. It is never opened without a terminal.
+    /// Never open a browser. It is never opened without a terminal.
     #[arg(long)]
     pub no_browser: bool,
     /// Answer a field of a form of the server: `field=text`, or `field:=json`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::connection::Target;
-use crate::pairs::{Header, Variable};
+use crate::args::pairs::{Header, Variable};
 
 #[derive(Args, Debug)]
 #[command(override_usage = "oxmcp install [OPTIONS] --host <HOST> <TARGET>...")]

@@ -21,7 +21,7 @@ use crate::{
 const TOKEN_BYTES: usize = 24;
 
 pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
-    let servers = servers(args.target, terminal)?;
+    let servers = Server::find_all(args.target, terminal)?;
     let gateway = start(servers, &args.rules, Arc::new(args.connection), terminal).await?;
     let server = gateway.server();
     let outcome = match args.listen {
@@ -33,20 +33,6 @@ pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
     };
     gateway.close().await;
     outcome
-}
-
-/// All servers of the command line.
-fn servers(target: args::Target, terminal: &Terminal) -> Result<Vec<Server>> {
-    let first = Server::find(target, terminal)?;
-    let others = first.words.clone().into_iter().map(|word| {
-        let target = args::Target {
-            words: vec![word],
-            program: Vec::new(),
-        };
-        Server::find(target, terminal)
-    });
-    let others: Vec<Server> = others.collect::<Result<_>>()?;
-    Ok([vec![first], others].concat())
 }
 
 /// Connects to the servers, once to learn at the start what is wrong, and then for each client.

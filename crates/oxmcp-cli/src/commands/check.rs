@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use self::{
     balancer::Observer,
-    report::{Report, Severity},
+    report::{Found, Report, Severity},
 };
 use crate::{
     args::{Check, Connection, Format},
@@ -23,6 +23,17 @@ use crate::{
     terminal::Terminal,
     trace,
 };
+
+/// The findings about what a server lists, without calling a tool.
+///
+/// # Errors
+/// A list cannot be read.
+pub(crate) async fn findings(session: &ClientSession) -> oxmcp::Result<Vec<Found>> {
+    let mut report = Report::new("", (String::new(), 1));
+    lists::check(&mut report, session).await?;
+    report.sort();
+    Ok(report.findings)
+}
 
 pub(crate) async fn run(args: Check, as_json: bool, terminal: &Terminal) -> Result<()> {
     let format = match args.format {

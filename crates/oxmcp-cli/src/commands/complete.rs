@@ -3,11 +3,9 @@
 use oxmcp::protocol::{CompleteParams, CompletionReference};
 
 use crate::{
-    args::Complete,
+    args::{Complete, pairs::Variable},
     failure::{Failure, Result},
-    output,
-    pairs::Variable,
-    session,
+    output, session,
     target::Server,
     terminal::Terminal,
 };

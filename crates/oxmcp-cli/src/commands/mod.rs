@@ -14,12 +14,14 @@ mod read;
 mod transcript;
 mod watch;
 
+pub(crate) use check::findings;
 use clap::CommandFactory;
 
 use crate::{
     args::{Auth, Cli, Command, Config},
     failure::Result,
     terminal::Terminal,
+    ui,
 };
 
 /// Runs a command.
@@ -42,6 +44,7 @@ pub(crate) async fn run(command: Command, as_json: bool, terminal: &Terminal) ->
         Command::Uninstall(args) => install::uninstall(&args, as_json, terminal),
         Command::Package(args) => project::package(&args, as_json, terminal),
         Command::New(args) => project::new(&args, terminal),
+        Command::Ui(args) => ui::run(args, as_json, terminal).await,
         Command::Login(args) => auth::login(&args.url, terminal).await,
         Command::Logout(args) => auth::logout(&args.url, terminal).await,
         Command::Auth(Auth::List) => auth::list(as_json).await,

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use oxmcp::protocol::Role;
 
 use crate::{
-    args::Prompt,
+    args::{Prompt, pairs::Variable},
     failure::{Failure, Result},
-    output,
-    pairs::Variable,
-    session,
+    output, session,
     target::Server,
     terminal::Terminal,
 };

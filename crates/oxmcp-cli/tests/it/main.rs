@@ -13,3 +13,4 @@ mod install;
 mod project;
 mod support;
 mod transcript;
+mod ui;

@@ -1,6 +1,11 @@
 //! One server of a configuration file: how it is reached, and the settings of its host.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 #[cfg(feature = "http-client")]
 use oxmcp::http::Endpoint;
@@ -95,15 +100,24 @@ impl ServerConfig {
                 args,
                 env,
                 current_dir,
-            } => {
-                let command = Command::new(program).args(args).envs(env);
-                boxed(match current_dir {
-                    Some(directory) => command.current_dir(directory),
-                    None => command,
-                })
-            }
+            } => boxed(command(program, args, env, current_dir.as_deref())),
             #[cfg(feature = "http-client")]
             Reach::Url { url, headers } => boxed(endpoint(url, headers)),
+        }
+    }
+
+    /// Creates the command that starts the server, for a host that reads its standard error. `None` for a server at a URL.
+    #[must_use]
+    pub fn command(&self) -> Option<Command> {
+        match &self.reach {
+            Reach::Process {
+                program,
+                args,
+                env,
+                current_dir,
+            } => Some(command(program, args, env, current_dir.as_deref())),
+            #[cfg(feature = "http-client")]
+            Reach::Url { .. } => None,
         }
     }
 
@@ -116,6 +130,19 @@ impl ServerConfig {
             Reach::Process { .. } => None,
             Reach::Url { url, headers } => Some(endpoint(url, headers)),
         }
+    }
+}
+
+fn command(
+    program: &str,
+    args: &[String],
+    env: &BTreeMap<String, String>,
+    current_dir: Option<&Path>,
+) -> Command {
+    let command = Command::new(program).args(args).envs(env);
+    match current_dir {
+        Some(directory) => command.current_dir(directory),
+        None => command,
     }
 }
 

@@ -19,7 +19,7 @@ const MAX_SKILLS: usize = 100;
 ///
 /// # Errors
 /// A list cannot be read.
-pub(super) async fn check(
+pub(crate) async fn check(
     report: &mut Report,
     session: &ClientSession,
 ) -> Result<Vec<Tool>, Error> {
@@ -53,7 +53,8 @@ pub(super) async fn check(
         if !it.pointer.is_empty() {
             place = format!("{place} at {}", it.pointer);
         }
-        report.add((it.id, severity), place, it.effect, it.remedy);
+        let found = report.add((it.id, severity), place, it.effect, it.remedy);
+        found.about(&it.name);
     }
     if tools.is_empty() && prompts.is_empty() && resources.is_empty() {
         report.add(
@@ -96,12 +97,13 @@ async fn tools(report: &mut Report, session: &ClientSession) -> Result<Vec<Tool>
 fn duplicates<'a>(report: &mut Report, kind: &str, names: impl Iterator<Item = &'a str>) {
     let mut seen = HashSet::new();
     for name in names.filter(|it| !seen.insert(*it)) {
-        report.add(
+        let found = report.add(
             ("duplicate-name", Severity::Error),
             format!("{kind} {name:?}"),
             format!("another {kind} has the same name; hosts reject the whole list, or use either"),
             "rename one of them",
         );
+        found.about(name);
     }
 }
 
@@ -120,12 +122,13 @@ fn schemas(report: &mut Report, tool: &Tool) {
             }
             Ok(_) => continue,
         };
-        report.add(
+        let found = report.add(
             ("invalid-schema", Severity::Error),
             format!("tool {:?} at /{name}", tool.name),
             problem,
             "use a valid JSON Schema with the type `object`",
         );
+        found.about(&tool.name);
     }
 }
 
@@ -135,7 +138,11 @@ async fn apps(report: &mut Report, session: &ClientSession) -> Result<(), Error>
             true => Severity::Warning,
             false => Severity::Error,
         };
-        report.add((it.rule.id(), severity), it.place, it.problem, "");
+        let quoted = it.place.split_once(' ').map(|(_, name)| name.to_owned());
+        let found = report.add((it.rule.id(), severity), it.place, it.problem, "");
+        if let Some(Ok(name)) = quoted.map(|it| serde_json::from_str::<String>(&it)) {
+            found.about(&name);
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::failure::Reason;
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Severity {
+pub(crate) enum Severity {
     /// Worth knowing.
     Note,
     /// Some hosts or models will not cope.
@@ -18,40 +18,49 @@ pub(super) enum Severity {
 
 /// Something that a check found.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The name of the rule.
-    pub(super) id: String,
-    pub(super) severity: Severity,
+    pub(crate) id: String,
+    pub(crate) severity: Severity,
     /// The part of the server, such as `tool "add"`.
-    pub(super) place: String,
+    pub(crate) place: String,
+    /// The name of the tool, the prompt or the resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
     /// The observation, and its effect.
-    pub(super) message: String,
+    pub(crate) message: String,
     /// The remedy. Empty if the message says it.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) remedy: String,
+    pub(crate) remedy: String,
+}
+
+impl Found {
+    pub(crate) fn about(&mut self, name: &str) {
+        self.name = Some(name.to_owned());
+    }
 }
 
 /// The result of the check of one server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Report {
-    pub(super) target: String,
+pub(crate) struct Report {
+    pub(crate) target: String,
     /// The file that a finding is about, for code scanning services, and the line.
     #[serde(skip)]
-    pub(super) source: (String, usize),
+    pub(crate) source: (String, usize),
     /// The revisions that the server speaks.
-    pub(super) revisions: Vec<&'static str>,
+    pub(crate) revisions: Vec<&'static str>,
     /// The milliseconds until the session was open.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) connected_after_ms: Option<u128>,
-    pub(super) findings: Vec<Found>,
+    pub(crate) connected_after_ms: Option<u128>,
+    pub(crate) findings: Vec<Found>,
     /// The reason for which the server cannot be used, if it cannot.
     #[serde(skip)]
-    pub(super) unusable: Option<Reason>,
+    pub(crate) unusable: Option<Reason>,
 }
 
 impl Report {
-    pub(super) fn new(target: &str, source: (String, usize)) -> Self {
+    pub(crate) fn new(target: &str, source: (String, usize)) -> Self {
         Self {
             target: target.to_owned(),
             source,
@@ -62,36 +71,38 @@ impl Report {
         }
     }
 
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         (id, severity): (&str, Severity),
         place: impl Into<String>,
         message: impl Into<String>,
         remedy: &str,
-    ) {
+    ) -> &mut Found {
         self.findings.push(Found {
             id: id.to_owned(),
             severity,
             place: place.into(),
+            name: None,
             message: message.into(),
             remedy: remedy.to_owned(),
         });
+        self.findings.last_mut().expect("it was just added")
     }
 
     /// Sorts the findings, the worst first.
-    pub(super) fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         self.findings
             .sort_by_key(|it| std::cmp::Reverse(it.severity));
     }
 
     /// The reason for the exit code, if there is anything worse than a note.
-    pub(super) fn reason(&self) -> Option<Reason> {
+    pub(crate) fn reason(&self) -> Option<Reason> {
         let is_bad = |it: &Found| it.severity > Severity::Note;
         let found = self.findings.iter().any(is_bad).then_some(Reason::Refused);
         self.unusable.or(found)
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut lines = vec![self.target.clone()];
         if !self.revisions.is_empty() {
             lines.push(format!("  speaks {}", self.revisions.join(", ")));

@@ -1,0 +1,72 @@
+// @ts-check
+// The log of a server: its messages, its standard error, its changes, and the warnings of oxmcp.
+import { button, copyButton, eachFrame, h, visible } from './dom.js';
+import { store } from './store.js';
+
+/** @typedef {import('./store.js').Server} Server */
+
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+const MAX_ROWS = 500;
+
+class Logs extends HTMLElement {
+  /** @type {Server} */
+  server = /** @type {Server} */ (store.servers[0]);
+  #end = () => {};
+
+  connectedCallback() {
+    const { server } = this;
+    const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': 'filter the log', autocomplete: 'off' });
+    const level = h('select', { 'aria-label': 'level that the server sends' }, ...LEVELS.map((it) => h('option', {}, it)));
+    level.value = server.chosen.level ?? 'info';
+    const problem = h('span', { class: 'problem', role: 'alert' });
+    level.addEventListener('change', () => {
+      problem.textContent = '';
+      server.chosen.level = level.value;
+      store.run(server, { kind: 'level', level: level.value }).done.catch((error) => { problem.textContent = error.message; });
+    });
+    const rows = h('ol', { class: 'log', 'aria-label': 'log', tabindex: '0' });
+    const matching = () => {
+      const wanted = filter.value.trim().toLowerCase();
+      return server.logs.filter((it) => !wanted || `${it.text} ${it.logger ?? ''} ${it.source ?? ''}`.toLowerCase().includes(wanted));
+    };
+    const render = eachFrame(() => {
+      const isAtEnd = rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 40;
+      const all = matching();
+      rows.replaceChildren(...all.slice(-MAX_ROWS).map((it) => it.row ??= row(it)));
+      if (!all.length) rows.append(h('li', { class: 'empty' }, 'Nothing was logged.'));
+      if (isAtEnd) rows.scrollTop = rows.scrollHeight;
+    });
+    const all = copyButton(() => matching().map((it) => `${store.time(it.at)} ${it.level ?? it.source} ${it.text}`).join('\n'), 'Copy all');
+    const clear = button('Clear', () => {
+      server.logs = [];
+      server.changed('logs');
+    }, { class: 'quiet' });
+    this.replaceChildren(h('div', { class: 'page wide' }, h('div', { class: 'row tools-row' }, filter, h('label', { class: 'inline' }, h('span', { class: 'muted' }, 'server sends from'), level), problem,
+      h('span', { class: 'space' }), all, clear), rows));
+    filter.addEventListener('input', render);
+    this.#end = server.on('logs', render);
+    render();
+  }
+
+  disconnectedCallback() {
+    this.#end();
+  }
+}
+
+/** @param {any} it */
+function row(it) {
+  const level = String(it.level ?? it.source ?? '').toLowerCase();
+  let text = it.text;
+  if (it.kind === 'log') {
+    try {
+      const value = JSON.parse(text);
+      if (typeof value === 'string') text = value;
+    } catch {
+      // It was cut off.
+    }
+  }
+  return h('li', { class: `level-${level.replace(/[^a-z]/g, '')}` }, h('time', {}, store.time(it.at)), h('span', { class: 'level' }, visible(level)),
+    h('span', { class: 'logger' }, visible(it.logger ?? (it.kind === 'stderr' || it.kind === 'sdk' ? it.source : ''))), h('span', { class: 'text', dir: 'auto' }, visible(text)));
+}
+
+customElements.define('ox-logs', Logs);

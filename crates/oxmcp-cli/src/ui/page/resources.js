@@ -1,0 +1,156 @@
+// @ts-check
+// The resources of a server and its templates: read, previewed, and watched for changes.
+import { button, chip, h, prose, size, visible } from './dom.js';
+import { findingList } from './findings.js';
+import { jsonTree } from './json.js';
+import { completedFields } from './prompts.js';
+import { resultCard } from './results.js';
+import { masterDetail } from './server.js';
+import { store } from './store.js';
+
+/** @typedef {import('./store.js').Server} Server */
+
+/**
+ * The variables of a URI template.
+ * @param {string} template
+ */
+const variablesOf = (template) => [...new Set([...template.matchAll(/\{[+#./;?&]?([^}]+)\}/g)].flatMap(([, names]) => (names ?? '').split(',').map((it) => it.replace(/\*$|:\d+$/, ''))))];
+
+/**
+ * The URI of a template with the values of its variables.
+ * @param {string} template
+ * @param {Record<string, string>} values
+ */
+export function expanded(template, values) {
+  const forms = /** @type {Record<string, [string, string, boolean, boolean]>} first, separator, named, keeps reserved characters */ ({
+    '': ['', ',', false, false], '+': ['', ',', false, true], '#': ['#', ',', false, true], '.': ['.', '.', false, false], '/': ['/', '/', false, false],
+    ';': [';', ';', true, false], '?': ['?', '&', true, false], '&': ['&', '&', true, false],
+  });
+  return template.replace(/\{([+#./;?&]?)([^}]+)\}/g, (_, operator, names) => {
+    const [first, separator, isNamed, isKept] = forms[operator] ?? ['', ',', false, false];
+    const escape = (/** @type {string} */ it) => (isKept ? encodeURI(it) : encodeURIComponent(it).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`));
+    const parts = names.split(',').flatMap((/** @type {string} */ written) => {
+      const [name = '', length] = written.replace(/\*$/, '').split(':');
+      const value = values[name];
+      if (value === undefined || value === '') return [];
+      const shown = escape(length ? [...value].slice(0, Number(length)).join('') : value);
+      return [isNamed ? `${name}=${shown}` : shown];
+    });
+    return parts.length ? first + parts.join(separator) : '';
+  });
+}
+
+class Resources extends HTMLElement {
+  /** @type {Server} */
+  server = /** @type {Server} */ (store.servers[0]);
+  /** @type {(() => void)[]} */
+  #ends = [];
+
+  connectedCallback() {
+    const { server } = this;
+    const linked = server.chosen.read;
+    const known = (/** @type {string} */ uri) => server.lists.resources?.some((it) => it.uri === uri);
+    const find = (/** @type {string} */ key) => (key.startsWith('t:')
+      ? server.lists.templates?.find((it) => it.uriTemplate === key.slice(2))
+      : server.lists.resources?.find((it) => it.uri === key.slice(2)) ?? { uri: key.slice(2), name: '' });
+    const view = masterDetail(server, 'resources', {
+      label: 'resources',
+      entries: () => [
+        ...(linked && !known(linked) ? [{ key: `r:${linked}`, title: linked, text: 'linked' }] : []),
+        ...(server.lists.templates ?? []).map((it) => ({ key: `t:${it.uriTemplate}`, title: it.uriTemplate, text: it.title ?? it.name, marks: [chip('template')] })),
+        ...(server.lists.resources ?? []).map((it) => ({
+          key: `r:${it.uri}`, title: it.uri, text: it.title ?? it.name, marks: [server.watched.has(it.uri) && chip('watched', 'accent'), server.updated.has(it.uri) && chip('changed', 'busy')],
+        })),
+      ],
+      definitionOf: find,
+      show: (key) => (key.startsWith('t:') ? this.#template(find(key)) : this.#resource(find(key), linked === key.slice(2))),
+      empty: () => server.listErrors.resources ? h('span', { class: 'problem' }, visible(server.listErrors.resources)) : server.has('resources') ? 'The server has no resources.' : 'The server offers no resources.',
+      extra: button('Refresh', () => { store.list(server, 'resources'); store.list(server, 'templates'); }, { class: 'quiet' }),
+    });
+    this.replaceChildren(view.element);
+    view.render();
+    delete server.chosen.read;
+    this.#ends = [server.on('resources templates updated watched', () => view.render())];
+  }
+
+  disconnectedCallback() {
+    for (const end of this.#ends) end();
+  }
+
+  /**
+   * A button that reads a resource, and the results.
+   * @param {() => string} uri
+   */
+  #reader(uri) {
+    const { server } = this;
+    const results = h('div', { class: 'cards' });
+    const problem = h('p', { class: 'problem', role: 'alert' });
+    const read = (/** @type {string} */ which = uri()) => {
+      problem.textContent = '';
+      server.updated.delete(which);
+      const { id, done } = store.run(server, { kind: 'read', uri: which });
+      const end = server.on(`job:${id}`, (job) => {
+        end();
+        results.prepend(resultCard(server, job, { read }));
+        while (results.children.length > 5) results.lastChild?.remove();
+      });
+      done.catch((error) => { if (!server.jobs.has(id)) problem.textContent = error.message; });
+    };
+    return { read, results, problem };
+  }
+
+  /**
+   * @param {any} resource
+   * @param {boolean} isLinked
+   */
+  #resource(resource, isLinked) {
+    const { server } = this;
+    const { read, results, problem } = this.#reader(() => resource.uri);
+    const canWatch = server.facts?.capabilities?.resources?.subscribe === true;
+    const watch = button(server.watched.has(resource.uri) ? 'Unsubscribe' : 'Subscribe', async () => {
+      const isWatched = server.watched.has(resource.uri);
+      try {
+        await store.run(server, { kind: isWatched ? 'unsubscribe' : 'subscribe', uri: resource.uri }).done;
+        if (isWatched) server.watched.delete(resource.uri);
+        else server.watched.add(resource.uri);
+        watch.textContent = isWatched ? 'Subscribe' : 'Unsubscribe';
+        server.changed('watched');
+      } catch (error) {
+        problem.textContent = /** @type {Error} */ (error).message;
+      }
+    });
+    if (isLinked) read();
+    const about = server.findingsAbout(resource.uri);
+    return h('div', { class: 'page' },
+      h('h2', {}, visible(resource.title ?? resource.name), h('code', { class: 'uri' }, visible(resource.uri))),
+      h('div', { class: 'row' }, resource.mimeType && chip(visible(resource.mimeType)), resource.size !== undefined && chip(size(Number(resource.size)))),
+      resource.description && prose(resource.description, { lines: 6 }), about.length ? findingList(about) : null,
+      h('div', { class: 'actions' }, button('Read', () => read(), { class: 'primary' }), canWatch && watch), problem, results,
+      h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(resource, { open: 2 })));
+  }
+
+  /** @param {any} template */
+  #template(template) {
+    const { server } = this;
+    const variables = variablesOf(template.uriTemplate).map((name) => ({ name }));
+    const fields = completedFields(server, { type: 'ref/resource', uri: template.uriTemplate }, variables);
+    const uri = () => expanded(template.uriTemplate, fields.read());
+    const { read, results, problem } = this.#reader(uri);
+    const preview = h('code', { class: 'uri' }, visible(uri()));
+    fields.element.addEventListener('input', () => { preview.textContent = visible(uri()); });
+    const form = h('form', {
+      class: 'schema-form',
+      'aria-label': 'variables of the template',
+      onsubmit: (/** @type {Event} */ event) => {
+        event.preventDefault();
+        read();
+      },
+    }, fields.element, h('p', { class: 'row' }, h('span', { class: 'muted' }, 'URI'), preview), h('div', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' }, 'Read')));
+    return h('div', { class: 'page' },
+      h('h2', {}, visible(template.title ?? template.name), h('code', { class: 'uri' }, visible(template.uriTemplate))),
+      h('div', { class: 'row' }, template.mimeType && chip(visible(template.mimeType))), template.description && prose(template.description, { lines: 6 }),
+      form, problem, results, h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(template, { open: 2 })));
+  }
+}
+
+customElements.define('ox-resources', Resources);

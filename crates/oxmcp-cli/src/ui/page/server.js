@@ -1,0 +1,329 @@
+// @ts-check
+// One server: its sections, and the one that is shown.
+import { post } from './api.js';
+import { arrows, button, chip, eachFrame, fill, h, prose, visible } from './dom.js';
+import { ask } from './questions.js';
+import { resultCard } from './results.js';
+import { isRunning, store } from './store.js';
+
+/** @typedef {import('./store.js').Server} Server */
+
+/** @type {[string, string][]} */
+const SECTIONS = [
+  ['overview', 'Overview'], ['tools', 'Tools'], ['prompts', 'Prompts'], ['resources', 'Resources'], ['activity', 'Activity'],
+  ['messages', 'Messages'], ['logs', 'Logs'], ['latency', 'Latency'], ['findings', 'Findings'],
+];
+
+/**
+ * Connects to a server, after the user has agreed to start its program and has answered its inputs.
+ * @param {Server} server
+ * @param {string} [revision]
+ */
+export async function connect(server, revision) {
+  /** @type {any} */
+  const asked = { server: server.id, revision: revision || undefined };
+  for (;;) {
+    const answer = await post('connect', asked);
+    if (answer.ok) return;
+    if (answer.consent !== undefined) {
+      const agreed = await ask({
+        title: `Start ${visible(server.listed.label)}?`,
+        accept: 'Start',
+        body: [
+          h('p', {}, 'This program will run on your machine, with your rights:'),
+          h('pre', { class: 'code' }, visible(answer.consent)),
+          server.listed.source && h('p', { class: 'muted' }, visible(server.listed.source)),
+        ].filter(Boolean),
+      });
+      if (!agreed) return;
+      asked.command = answer.consent;
+    } else if (answer.inputs) {
+      const properties = Object.fromEntries(answer.inputs.map((/** @type {any} */ it) => [it.id, {
+        type: 'string', description: it.description, default: it.default ?? undefined, enum: it.options.length ? it.options : undefined,
+      }]));
+      const inputs = await ask({
+        title: `Inputs of ${visible(server.listed.label)}`,
+        accept: 'Connect',
+        body: [h('p', {}, 'The configuration file asks for these values. They are not stored.')],
+        form: { type: 'object', properties, required: Object.keys(properties) },
+      });
+      if (!inputs) return;
+      asked.inputs = { ...asked.inputs, ...inputs };
+    } else {
+      Object.assign(server, { state: 'failed', reason: answer.failed });
+      server.changed('state');
+      store.changed('servers');
+      return;
+    }
+  }
+}
+
+/** @param {Server} server */
+export function disconnect(server) {
+  return post('disconnect', { server: server.id });
+}
+
+/** The panel of one server. */
+export class ServerPanel extends HTMLElement {
+  /** @type {Server} */
+  server = /** @type {Server} */ (store.servers[0]);
+  /** @type {(() => void)[]} */
+  #ends = [];
+  #head = h('header', { class: 'server-head' });
+  #nav = h('nav', { class: 'sections', 'aria-label': 'sections of the server' });
+  /** @type {any} */
+  #tools = null;
+  #main = h('main', { class: 'section', tabindex: '-1' });
+  #buttons = new Map(SECTIONS.map(([key, name]) => {
+    const count = h('span', { class: 'count' });
+    const act = () => {
+      this.server.section = key;
+      this.server.changed('section');
+      this.#main.focus({ preventScroll: true });
+    };
+    return [key, { made: h('button', { type: 'button', 'data-section': key, onclick: act }, h('span', {}, name), count), count }];
+  }));
+
+  connectedCallback() {
+    this.replaceChildren(this.#head, h('div', { class: 'server-body' }, this.#nav, this.#main));
+    this.#nav.replaceChildren(...[...this.#buttons.values()].map((it) => it.made));
+    arrows(this.#nav, 'button');
+    const nav = eachFrame(() => this.#sections());
+    this.#ends = [
+      this.server.on('state', () => this.#show()),
+      this.server.on('lists messages logs jobs findings section', nav),
+      this.server.on('section', () => this.#section()),
+    ];
+    this.#show();
+  }
+
+  disconnectedCallback() {
+    for (const end of this.#ends) end();
+  }
+
+  #show() {
+    const { server } = this;
+    const { facts, listed, state } = server;
+    const info = facts?.server;
+    const acts = /** @type {Record<string, () => any>} */ ({
+      connected: () => button('Disconnect', () => disconnect(server)),
+      connecting: () => button('Stop', () => disconnect(server)),
+    });
+    const revision = state === 'connected' || state === 'connecting' ? null : revisionChoice();
+    fill(this.#head,
+      h('h1', {}, visible(server.name)),
+      info?.version && h('span', { class: 'muted' }, visible(info.version)),
+      facts && chip(facts.revision, 'accent', 'revision of the protocol'),
+      facts && h('span', { class: 'muted', title: 'time to connect' }, `${facts.millis} ms`),
+      chip(state, { connected: 'good', failed: 'bad', connecting: 'busy' }[state] ?? ''),
+      h('code', { class: 'reach', title: visible(listed.reach) }, visible(listed.reach)),
+      h('span', { class: 'space' }),
+      revision,
+      (acts[state] ?? (() => button('Connect', () => connect(server, revision?.querySelector('select')?.value), { class: 'primary' })))());
+    this.#sections();
+    this.#section();
+  }
+
+  /** Brings the counts up to date. The buttons stay: one that is replaced while it is pressed would not be clicked. */
+  #sections() {
+    const { server } = this;
+    for (const [key, { made, count }] of this.#buttons) {
+      if (server.section === key) made.setAttribute('aria-current', 'page');
+      else made.removeAttribute('aria-current');
+      const [text, kind] = this.#count(key);
+      if (count.textContent !== String(text)) count.textContent = String(text);
+      count.className = `count ${kind}`;
+    }
+  }
+
+  /**
+   * @param {string} key
+   * @returns {[string | number, string]}
+   */
+  #count(key) {
+    const { server } = this;
+    const list = key in server.lists ? server.lists[key] : null;
+    switch (key) {
+      case 'resources': {
+        const all = (server.lists.resources?.length ?? 0) + (server.lists.templates?.length ?? 0);
+        return [all || '', ''];
+      }
+      case 'activity': {
+        const running = [...server.jobs.values()].filter((it) => isRunning(it) && isShown(it)).length;
+        return [running || '', 'busy'];
+      }
+      case 'messages':
+        return [server.messages.length || '', ''];
+      case 'logs':
+        return [server.logs.length || '', ''];
+      case 'findings': {
+        const all = server.findings?.findings.length;
+        return [all ?? '', all ? 'bad' : ''];
+      }
+      default:
+        return [list?.length ?? '', ''];
+    }
+  }
+
+  #section() {
+    const { server } = this;
+    const needsSession = ['tools', 'prompts', 'resources', 'findings'].includes(server.section);
+    if (server.state !== 'connected') {
+      this.#tools?.remove();
+      this.#tools = null;
+    }
+    if (needsSession && server.state !== 'connected') {
+      fill(this.#main, this.#unconnected());
+      return;
+    }
+    const name = `ox-${server.section}`;
+    if (this.#main.firstElementChild?.localName === name && !this.#main.firstElementChild.hasAttribute('hidden')) return;
+    // The tools stay, because their apps would begin again.
+    for (const it of [...this.#main.children]) {
+      if (it === this.#tools) it.setAttribute('hidden', '');
+      else it.remove();
+    }
+    if (server.section === 'tools' && this.#tools) {
+      this.#tools.removeAttribute('hidden');
+      this.#tools.shown();
+      return;
+    }
+    const element = /** @type {any} */ (document.createElement(name));
+    element.server = server;
+    if (server.section === 'tools') this.#tools = element;
+    this.#main.prepend(element);
+  }
+
+  #unconnected() {
+    const { server } = this;
+    if (server.state === 'connecting') return h('p', { class: 'empty' }, 'Connecting…');
+    const reason = server.state === 'failed' && h('div', { class: 'failure', role: 'alert' }, h('strong', {}, 'Could not use the server'), prose(server.reason));
+    return h('div', { class: 'empty' }, reason, h('p', {}, server.listed.isProgram ? 'The program is not running.' : 'Not connected.'),
+      h('pre', { class: 'code' }, visible(server.listed.reach)), server.listed.source && h('p', { class: 'muted' }, visible(server.listed.source)));
+  }
+}
+
+/** @param {import('./store.js').Job} job */
+export const isShown = (job) => !['list', 'complete', 'check', 'level'].includes(job.operation.kind);
+
+/** A choice of the revision to speak. */
+function revisionChoice() {
+  return h('label', { class: 'inline' }, h('span', { class: 'muted' }, 'revision'),
+    h('select', { 'aria-label': 'revision' }, h('option', { value: '' }, 'newest'), ...[...store.revisions].reverse().map((it) => h('option', {}, it))));
+}
+
+/**
+ * A list beside the entry that is chosen.
+ * @param {Server} server
+ * @param {string} key
+ * @param {{ label: string, entries: () => { key: string, title: string, text?: string, marks?: any[] }[],
+ *   show: (key: string) => any, definitionOf: (key: string) => any, empty: () => any, extra?: any }} options
+ */
+export function masterDetail(server, key, { label, entries, show, definitionOf, empty, extra }) {
+  const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `filter ${label}`, autocomplete: 'off' });
+  const list = h('ul', { class: 'entries', 'aria-label': label });
+  const detail = h('div', { class: 'detail', tabindex: '-1' });
+  const element = h('div', { class: 'master-detail' }, h('div', { class: 'master' }, h('div', { class: 'row' }, filter, extra), list), detail);
+  arrows(list, 'button');
+  let shown = '';
+  let listed = '';
+  const choose = (/** @type {string} */ chosen, /** @type {boolean} */ isUser) => {
+    server.chosen[key] = chosen;
+    render();
+    if (isUser) {
+      element.classList.add('in-detail');
+      detail.focus({ preventScroll: true });
+    }
+  };
+  const back = button('‹ All', () => element.classList.remove('in-detail'), { class: 'back quiet' });
+  const render = () => {
+    const all = entries();
+    const wanted = filter.value.trim().toLowerCase();
+    const matching = all.filter((it) => !wanted || `${it.title} ${it.text ?? ''}`.toLowerCase().includes(wanted));
+    const current = all.some((it) => it.key === server.chosen[key]) ? server.chosen[key] ?? '' : '';
+    if (!current && all[0]) {
+      server.chosen[key] = all[0].key;
+      return render();
+    }
+    // Entries that are the same stay: one that is replaced while it is pressed would not be clicked.
+    const now = JSON.stringify(matching.map((it) => [it.key, it.title, it.text, (it.marks ?? []).map((mark) => mark && mark.textContent)]));
+    if (now !== listed || !matching.length) {
+      listed = now;
+      const focused = document.activeElement?.closest('[data-key]')?.getAttribute('data-key');
+      list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', { type: 'button', 'data-key': it.key, onclick: () => choose(it.key, true) },
+        h('span', { class: 'entry-title' }, visible(it.title)), ...(it.marks ?? []), it.text && h('span', { class: 'entry-text' }, visible(it.text).slice(0, 200))))));
+      if (matching.length > 1000) list.append(h('li', { class: 'muted' }, `The first 1000 of ${matching.length} are shown. Filter for the others.`));
+      if (!matching.length) list.append(h('li', { class: 'muted' }, all.length ? 'Nothing matches.' : empty()));
+      if (focused) [...list.querySelectorAll('button')].find((it) => it.dataset.key === focused)?.focus();
+    }
+    for (const it of list.querySelectorAll('button')) {
+      if (it.dataset.key === current) it.setAttribute('aria-current', 'true');
+      else it.removeAttribute('aria-current');
+    }
+    // A form is not replaced under the hands of its user, unless the definition of its entry has changed.
+    const definition = JSON.stringify([current, current && definitionOf(current)]);
+    if (current && shown === definition && detail.hasChildNodes()) return undefined;
+    shown = definition;
+    fill(detail, back, current ? attempted(show, current) : h('p', { class: 'empty' }, empty()));
+    return undefined;
+  };
+  filter.addEventListener('input', render);
+  return { element, render };
+}
+
+/**
+ * An entry, or the reason why it cannot be shown: servers send schemas of any kind.
+ * @param {(key: string) => any} show
+ * @param {string} key
+ */
+function attempted(show, key) {
+  try {
+    return show(key);
+  } catch (error) {
+    return h('p', { class: 'empty problem' }, `This cannot be shown: ${/** @type {Error} */ (error).message}`);
+  }
+}
+
+/** The operations of a server that run or are over. */
+class Activity extends HTMLElement {
+  /** @type {Server} */
+  server = /** @type {Server} */ (store.servers[0]);
+  #end = () => {};
+
+  connectedCallback() {
+    const { server } = this;
+    const cards = h('div', { class: 'cards' });
+    const empty = h('p', { class: 'empty' }, 'Calls, reads and tasks appear here, and go on while you do something else.');
+    const seen = new Set();
+    const show = (/** @type {any} */ job) => {
+      if (!isShown(job) || seen.has(job.id)) return;
+      seen.add(job.id);
+      empty.remove();
+      cards.prepend(h('div', {}, resultCard(server, job, { read: (uri) => openResource(server, uri) }),
+        job.operation.kind === 'call' && h('details', { class: 'arguments' }, h('summary', {}, 'Arguments'), h('pre', { class: 'code' }, visible(JSON.stringify(job.operation.arguments, null, 2))))));
+      while (cards.children.length > 100) cards.lastChild?.remove();
+    };
+    this.replaceChildren(h('div', { class: 'page' }, h('h2', {}, 'Activity'), empty, cards));
+    for (const job of server.jobs.values()) show(job);
+    this.#end = server.on('jobs', show);
+  }
+
+  disconnectedCallback() {
+    this.#end();
+  }
+}
+
+/**
+ * Reads a resource in its section.
+ * @param {Server} server
+ * @param {string} uri
+ */
+export function openResource(server, uri) {
+  server.section = 'resources';
+  server.chosen.resources = `r:${uri}`;
+  server.chosen.read = uri;
+  server.changed('section');
+}
+
+customElements.define('ox-activity', Activity);
+customElements.define('ox-server', ServerPanel);

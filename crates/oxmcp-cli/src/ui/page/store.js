@@ -1,0 +1,407 @@
+// @ts-check
+// The state of the page: the servers, and what the events have told about them.
+import { Refused, events, post } from './api.js';
+
+/**
+ * @typedef {{ id: string, at: number, operation: any, phase: string, progress?: any, task?: any, result?: any, error?: any,
+ *   micros?: number, view?: any }} Job
+ * @typedef {{ at: number, isSent: boolean, text: string, message: any, kind: string, method: string, id: any, micros?: number,
+ *   pair?: Message, row?: HTMLElement, isOpen?: boolean, number: number }} Message
+ */
+
+const MAX_MESSAGES = 3000;
+const MAX_LOGS = 2000;
+const MAX_JOBS = 200;
+const MAX_LATENCIES = 2000;
+
+/** Something whose parts change. Listeners hear the name of the part. */
+class Changing {
+  /** @type {Map<string, Set<(value?: any) => void>>} */
+  #listeners = new Map();
+
+  /**
+   * Calls a function when one of the parts has changed, as long as the element is shown.
+   * @param {string} parts separated by spaces
+   * @param {(value?: any) => void} act
+   * @returns {() => void} ends it
+   */
+  on(parts, act) {
+    const names = parts.split(' ');
+    for (const name of names) {
+      if (!this.#listeners.has(name)) this.#listeners.set(name, new Set());
+      this.#listeners.get(name)?.add(act);
+    }
+    return () => names.forEach((name) => this.#listeners.get(name)?.delete(act));
+  }
+
+  /**
+   * @param {string} part
+   * @param {any} [value]
+   */
+  changed(part, value) {
+    for (const act of [...this.#listeners.get(part) ?? []]) act(value);
+  }
+}
+
+/** One server. */
+export class Server extends Changing {
+  state = 'idle';
+  reason = '';
+  /** @type {any} */
+  facts = null;
+  /** @type {Record<string, any[] | null>} */
+  lists = { tools: null, prompts: null, resources: null, templates: null };
+  /** @type {Record<string, string>} */
+  listErrors = {};
+  /** @type {Map<string, Job>} */
+  jobs = new Map();
+  /** @type {Message[]} */
+  messages = [];
+  /** @type {any[]} */
+  logs = [];
+  /** @type {{ at: number, micros: number, method: string, isError: boolean }[]} */
+  latencies = [];
+  /** @type {any} */
+  findings = null;
+  /** @type {Set<string>} */
+  watched = new Set();
+  /** @type {Map<string, number>} the times of the last updates of resources */
+  updated = new Map();
+  section = 'tools';
+  /** @type {Record<string, string>} the chosen entry of each list */
+  chosen = {};
+  /** @type {Map<string, Message>} */
+  #open = new Map();
+  #count = 0;
+
+  /**
+   * @param {number} id
+   * @param {any} listed
+   */
+  constructor(id, listed) {
+    super();
+    this.id = id;
+    this.listed = listed;
+  }
+
+  get name() {
+    return this.facts?.server?.title || this.facts?.server?.name || this.listed.label;
+  }
+
+  /** @param {string} capability */
+  has(capability) {
+    return Boolean(this.facts?.capabilities?.[capability]);
+  }
+
+  /** The number of findings that are worse than a note about a tool, a prompt or a resource. */
+  findingsAbout(/** @type {string} */ name) {
+    return (this.findings?.findings ?? []).filter((/** @type {any} */ it) => it.name === name);
+  }
+
+  /** @param {any} event */
+  message(event) {
+    /** @type {any} */
+    let parsed = null;
+    try {
+      parsed = JSON.parse(event.text);
+    } catch {
+      // It was cut off, or is no message.
+    }
+    for (const message of Array.isArray(parsed) ? parsed : [parsed]) this.#one(event, message);
+    if (this.messages.length > MAX_MESSAGES) this.messages.splice(0, this.messages.length - MAX_MESSAGES);
+    this.changed('messages');
+  }
+
+  /**
+   * @param {any} event
+   * @param {any} message
+   */
+  #one({ at, isSent, text }, message) {
+    const isRequest = message?.method !== undefined && message?.id !== undefined;
+    const isNotification = message?.method !== undefined && message?.id === undefined;
+    const kind = isRequest ? 'request' : isNotification ? 'notification' : message?.error ? 'error' : message ? 'response' : 'unknown';
+    /** @type {Message} */
+    const it = { at, isSent, text, message, kind, method: message?.method ?? '', id: message?.id, number: this.#count += 1 };
+    // An answer has the direction that its request has not.
+    const key = (/** @type {boolean} */ direction) => `${direction}:${JSON.stringify(it.id)}`;
+    if (isRequest) {
+      this.#open.set(key(isSent), it);
+      if (this.#open.size > 1000) this.#open.delete(/** @type {string} */ (this.#open.keys().next().value));
+    } else if (it.id !== undefined) {
+      const asked = this.#open.get(key(!isSent));
+      if (asked) {
+        this.#open.delete(key(!isSent));
+        it.pair = asked;
+        asked.pair = it;
+        it.method = asked.method;
+        it.micros = at - asked.at;
+        if (!isSent) {
+          this.latencies.push({ at: asked.at, micros: it.micros, method: it.method, isError: kind === 'error' });
+          if (this.latencies.length > MAX_LATENCIES) this.latencies.shift();
+          this.changed('latencies');
+        }
+      }
+    }
+    this.messages.push(it);
+  }
+
+  /** @param {any} event */
+  log(event) {
+    this.logs.push(event);
+    if (this.logs.length > MAX_LOGS) this.logs.shift();
+    this.changed('logs');
+  }
+
+  /** @param {any} event */
+  job(event) {
+    let job = this.jobs.get(event.job);
+    if (!job) {
+      job = { id: event.job, at: event.at, operation: event.operation ?? {}, phase: 'started' };
+      this.jobs.set(job.id, job);
+      for (const old of this.jobs.values()) {
+        if (this.jobs.size <= MAX_JOBS) break;
+        if (!isRunning(old)) this.jobs.delete(old.id);
+      }
+    }
+    if (event.phase === 'progress') job.progress = event.progress;
+    else if (event.phase === 'task') job.task = event.task;
+    else Object.assign(job, { phase: event.phase, result: event.result, error: event.error, micros: event.micros });
+    this.changed(`job:${job.id}`, job);
+    this.changed('jobs', job);
+    return job;
+  }
+}
+
+/** @param {Job} job */
+export const isRunning = (job) => job.phase === 'started';
+
+/** All servers. */
+class Store extends Changing {
+  /** @type {Server[]} */
+  servers = [];
+  /** @type {Map<number, any>} */
+  questions = new Map();
+  /** @type {string[]} */
+  revisions = [];
+  version = '';
+  active = 0;
+  problem = '';
+  /** The time of the page at the start of the program. */
+  start = 0;
+  #live = 0;
+  /** The operations that this page has begun, and not another one. */
+  own = new Set();
+  /** @type {Map<string, { resolve: (value: any) => void, reject: (error: any) => void }>} */
+  #waiting = new Map();
+
+  /** Loads the state, and follows the events for as long as the program runs. */
+  async follow() {
+    const state = await post('state');
+    this.version = state.version;
+    this.revisions = state.revisions;
+    this.start = Date.now() - state.elapsed / 1000;
+    this.#live = state.elapsed;
+    this.servers = state.servers.map((/** @type {any} */ it, /** @type {number} */ id) => new Server(id, it.listed));
+    this.servers.forEach((it, id) => this.#state(it, state.servers[id].state));
+    this.changed('servers');
+    let next = 0;
+    for (;;) {
+      try {
+        next = await events(next, (event) => this.receive(event), () => this.#gap());
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.problem = 'Lost the connection to oxmcp. It may have been stopped.';
+      this.changed('problem');
+      await new Promise((resolve) => { setTimeout(resolve, 1000); });
+    }
+  }
+
+  /** Some events were dropped: the questions and the results that they had are looked up, or given up. */
+  async #gap() {
+    const state = await post('state');
+    this.questions = new Map(state.questions.map((/** @type {any} */ it) => [it.question, it]));
+    for (const [job, { reject }] of this.#waiting) {
+      if (!state.jobs.includes(job)) {
+        this.#waiting.delete(job);
+        reject(new Error('The result was dropped, because too much has happened since.'));
+      }
+    }
+    this.changed('questions');
+  }
+
+  /** @param {any} event */
+  receive(event) {
+    if (this.problem) {
+      this.problem = '';
+      this.changed('problem');
+    }
+    const isLive = event.at >= this.#live;
+    const server = this.servers[event.server];
+    switch (event.kind) {
+      case 'question':
+        this.questions.set(event.question, event);
+        return this.changed('questions', isLive ? event : null);
+      case 'answered':
+        this.questions.delete(event.question);
+        return this.changed('questions');
+      case 'sdk':
+        return this.servers.forEach((it) => it.log({ ...event, source: 'oxmcp' }));
+      default:
+    }
+    if (!server) return undefined;
+    switch (event.kind) {
+      case 'wire':
+        return server.message(event);
+      case 'log':
+      case 'stderr':
+        return server.log(event);
+      case 'job':
+        return this.#job(server, event);
+      case 'server':
+        return isLive ? this.#state(server, event) : undefined;
+      case 'changed':
+        server.log({ ...event, source: 'change', text: `the list of ${event.of} has changed` });
+        return isLive ? this.#changed(server, event.of) : undefined;
+      case 'updated':
+        server.updated.set(event.uri, event.at);
+        return server.changed('updated', event.uri);
+      case 'restarted':
+        return server.log({ ...event, source: 'change', text: 'the server was restarted' });
+      case 'visited':
+        return server.log({ ...event, source: 'change', text: `the elicitation ${event.elicitation} is complete` });
+      case 'view':
+        return isLive ? this.#view(server, event) : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  /**
+   * @param {Server} server
+   * @param {any} event
+   */
+  #job(server, event) {
+    const job = server.job(event);
+    if (isRunning(job)) return;
+    const waiting = this.#waiting.get(job.id);
+    this.#waiting.delete(job.id);
+    if (event.phase === 'done') waiting?.resolve(job.result);
+    else if (event.phase === 'failed') waiting?.reject(Object.assign(new Error(job.error.message), job.error));
+  }
+
+  /**
+   * @param {Server} server
+   * @param {any} event
+   */
+  #view(server, event) {
+    const job = event.job && server.jobs.get(event.job);
+    if (job) {
+      job.view = { key: event.view, ...event.open };
+      server.changed(`job:${job.id}`, job);
+    }
+    this.changed(`view:${event.view}`, event);
+  }
+
+  /**
+   * @param {Server} server
+   * @param {any} state
+   */
+  #state(server, state) {
+    Object.assign(server, { state: state.state, reason: state.reason ?? '', facts: state.facts ?? null });
+    if (state.state === 'connected') {
+      server.watched = new Set();
+      this.refresh(server);
+    } else {
+      server.lists = { tools: null, prompts: null, resources: null, templates: null };
+      server.findings = null;
+    }
+    server.changed('state');
+    this.changed('servers');
+  }
+
+  /**
+   * @param {Server} server
+   * @param {string} of
+   */
+  #changed(server, of) {
+    // A server may tell of changes before the session is open.
+    if (server.state !== 'connected') return;
+    if (of === 'resources') this.list(server, 'templates');
+    this.list(server, of);
+    server.findings = null;
+    server.changed('findings');
+  }
+
+  /** @param {Server} server */
+  refresh(server) {
+    if (server.has('tools')) this.list(server, 'tools');
+    if (server.has('prompts')) this.list(server, 'prompts');
+    if (server.has('resources')) {
+      this.list(server, 'resources');
+      this.list(server, 'templates');
+    }
+  }
+
+  /**
+   * Reads a list again.
+   * @param {Server} server
+   * @param {string} of
+   */
+  async list(server, of) {
+    try {
+      server.lists[of] = await this.run(server, { kind: 'list', of }).done;
+      delete server.listErrors[of];
+    } catch (error) {
+      server.listErrors[of] = /** @type {Error} */ (error).message;
+    }
+    server.changed(of);
+    server.changed('lists');
+  }
+
+  /**
+   * Checks the server.
+   * @param {Server} server
+   */
+  async check(server) {
+    server.findings = await this.run(server, { kind: 'check' }).done;
+    server.changed('findings');
+  }
+
+  /**
+   * Begins an operation.
+   * @param {Server} server
+   * @param {any} operation
+   * @returns {{ id: string, done: Promise<any> }}
+   */
+  run(server, operation) {
+    const id = crypto.randomUUID();
+    this.own.add(id);
+    const done = new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      post('run', { server: server.id, job: id, operation }).catch((error) => {
+        this.#waiting.delete(id);
+        reject(error);
+      });
+    });
+    return { id, done };
+  }
+
+  /** @param {string} job */
+  cancel(job) {
+    return post('cancel', { job });
+  }
+
+  /**
+   * The time of an event, for people.
+   * @param {number} at
+   */
+  time(at) {
+    const date = new Date(this.start + at / 1000);
+    const two = (/** @type {number} */ it) => String(it).padStart(2, '0');
+    const millis = String(date.getMilliseconds()).padStart(3, '0');
+    return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${millis}`;
+  }
+}
+
+export const store = new Store();
