@@ -117,6 +117,7 @@ pub(super) fn explain(report: &mut Report, failure: &Failure, server: &Server) -
         id: id.to_owned(),
         severity: Severity::Error,
         place: "server".to_owned(),
+        name: None,
         message,
         remedy,
     });

@@ -53,8 +53,8 @@ pub(crate) async fn check(
         if !it.pointer.is_empty() {
             place = format!("{place} at {}", it.pointer);
         }
-        let found = report.add((it.id, severity), place, it.effect, it.remedy);
-        found.about(&it.name);
+        report.add((it.id, severity), place, it.effect, it.remedy);
+        report.about(&it.name);
     }
     if tools.is_empty() && prompts.is_empty() && resources.is_empty() {
         report.add(
@@ -97,13 +97,13 @@ async fn tools(report: &mut Report, session: &ClientSession) -> Result<Vec<Tool>
 fn duplicates<'a>(report: &mut Report, kind: &str, names: impl Iterator<Item = &'a str>) {
     let mut seen = HashSet::new();
     for name in names.filter(|it| !seen.insert(*it)) {
-        let found = report.add(
+        report.add(
             ("duplicate-name", Severity::Error),
             format!("{kind} {name:?}"),
             format!("another {kind} has the same name; hosts reject the whole list, or use either"),
             "rename one of them",
         );
-        found.about(name);
+        report.about(name);
     }
 }
 
@@ -122,13 +122,13 @@ fn schemas(report: &mut Report, tool: &Tool) {
             }
             Ok(_) => continue,
         };
-        let found = report.add(
+        report.add(
             ("invalid-schema", Severity::Error),
             format!("tool {:?} at /{name}", tool.name),
             problem,
             "use a valid JSON Schema with the type `object`",
         );
-        found.about(&tool.name);
+        report.about(&tool.name);
     }
 }
 
@@ -139,9 +139,9 @@ async fn apps(report: &mut Report, session: &ClientSession) -> Result<(), Error>
             false => Severity::Error,
         };
         let quoted = it.place.split_once(' ').map(|(_, name)| name.to_owned());
-        let found = report.add((it.rule.id(), severity), it.place, it.problem, "");
+        report.add((it.rule.id(), severity), it.place, it.problem, "");
         if let Some(Ok(name)) = quoted.map(|it| serde_json::from_str::<String>(&it)) {
-            found.about(&name);
+            report.about(&name);
         }
     }
     Ok(())

@@ -34,12 +34,6 @@ pub(crate) struct Found {
     pub(crate) remedy: String,
 }
 
-impl Found {
-    pub(crate) fn about(&mut self, name: &str) {
-        self.name = Some(name.to_owned());
-    }
-}
-
 /// The result of the check of one server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,7 +71,7 @@ impl Report {
         place: impl Into<String>,
         message: impl Into<String>,
         remedy: &str,
-    ) -> &mut Found {
+    ) {
         self.findings.push(Found {
             id: id.to_owned(),
             severity,
@@ -86,7 +80,13 @@ impl Report {
             message: message.into(),
             remedy: remedy.to_owned(),
         });
-        self.findings.last_mut().expect("it was just added")
+    }
+
+    /// Sets the name of the tool, the prompt or the resource that the last finding is about.
+    pub(crate) fn about(&mut self, name: &str) {
+        if let Some(last) = self.findings.last_mut() {
+            last.name = Some(name.to_owned());
+        }
     }
 
     /// Sorts the findings, the worst first.
