@@ -146,7 +146,9 @@ async def main() -> None:
         message_handler=message,
     ) as client:
         if strict and command not in ("nodes", "rolling"):
-            await check_trace(client)
+            tools = (await client.list_tools()).tools
+            if any(tool.name == "trace" for tool in tools):
+                await check_trace(client)
         peer = Python2(client, heard, updates)
         peer.login = login
         await check(peer, strict, person)

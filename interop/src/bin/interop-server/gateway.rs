@@ -1,7 +1,5 @@
 //! Gateways in front of other servers: one of this server itself, and one of servers that are given as commands.
 
-use std::env;
-
 use oxmcp::{Client, Command, Error, Result, Server};
 use oxmcp_group::{Gateway, ProxyServer, Upstream};
 
@@ -9,12 +7,9 @@ fn client() -> Client {
     Client::new("interop-gateway", "1.0.0")
 }
 
-/// A proxy of this program as it serves over stdio.
-pub(crate) async fn proxy() -> Result<Server> {
-    let own = env::current_exe()
-        .map_err(|error| Error::internal(format!("cannot find the own program: {error}")))?;
-    let upstream = Upstream::new(move || Command::new(&own));
-    let proxy = ProxyServer::new(client(), upstream).start().await?;
+/// A proxy of a server in this process.
+pub(crate) async fn proxy(server: Server) -> Result<Server> {
+    let proxy = ProxyServer::new(client(), server).start().await?;
     Ok(proxy.server())
 }
 

@@ -124,7 +124,7 @@ async fn main() -> oxmcp::Result<()> {
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let serving = match args.as_slice() {
         [] => return server.run(stdio()).await,
-        ["proxy"] => return gateway::proxy().await?.run(stdio()).await,
+        ["proxy"] => return gateway::proxy(server).await?.run(stdio()).await,
         ["gateway", servers @ ..] => {
             return gateway::gateway(servers).await?.run(stdio()).await;
         }
