@@ -218,9 +218,13 @@ fn expose(inner: &Inner, server: usize, value: &mut Value) -> bool {
             }
             is_any
         }
-        Value::Array(entries) => entries
-            .iter_mut()
-            .fold(false, |is_any, it| expose(inner, server, it) || is_any),
+        Value::Array(entries) => {
+            let mut is_any = false;
+            for entry in entries {
+                is_any |= expose(inner, server, entry);
+            }
+            is_any
+        }
         _ => false,
     }
 }
@@ -235,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    fn declaring(extensions: Value) -> ServerCapabilities {
+    fn declaring(extensions: &Value) -> ServerCapabilities {
         let extensions = extensions.as_object().cloned().unwrap();
         ServerCapabilities::default().with_extensions(extensions)
     }
@@ -243,8 +247,8 @@ mod tests {
     #[test]
     fn settings_of_servers_are_merged() {
         let (first, second) = (
-            declaring(json!({"com.example/a": {"x": 1}, "io.modelcontextprotocol/tasks": {}})),
-            declaring(json!({"com.example/a": {"x": 2, "y": 3}, "com.example/b": {}})),
+            declaring(&json!({"com.example/a": {"x": 1}, "io.modelcontextprotocol/tasks": {}})),
+            declaring(&json!({"com.example/a": {"x": 2, "y": 3}, "com.example/b": {}})),
         );
         let merged = merged([&first, &second].into_iter());
         let expected = json!({"com.example/a": {"x": 1, "y": 3}, "com.example/b": {}});

@@ -192,7 +192,7 @@ impl Links {
 
 /// Takes a session out that belongs to no client's session, and that no call uses: what clients declare must not use up all of
 /// them.
-fn take_idle(open: &mut HashMap<LinkKey, Cell>) -> Option<Cell> {
+fn take_idle(open: &mut MutexGuard<'_, HashMap<LinkKey, Cell>>) -> Option<Cell> {
     let is_idle = |cell: &Cell| {
         let link = cell.get();
         Arc::strong_count(cell) == 1 && link.is_some_and(|it| Arc::strong_count(it) == 1)

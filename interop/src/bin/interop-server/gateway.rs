@@ -1,7 +1,9 @@
 //! Gateways in front of other servers: one of this server itself, and one of servers that are given as commands.
 
-use oxmcp::{Client, Command, Error, Result, Server};
-use oxmcp_group::{Gateway, ProxyServer, Upstream};
+use std::time::Duration;
+
+use oxmcp::{Client, Command, Error, Result, Server, tasks::Tasks};
+use oxmcp_group::{Gateway, Upstream, router::Naming};
 
 fn client() -> Client {
     Client::new("interop-gateway", "1.0.0")
@@ -9,8 +11,12 @@ fn client() -> Client {
 
 /// A proxy of a server in this process.
 pub(crate) async fn proxy(server: Server) -> Result<Server> {
-    let proxy = ProxyServer::new(client(), server).start().await?;
-    Ok(proxy.server())
+    let tasks = Tasks::in_memory().poll_interval(Duration::from_millis(50));
+    let front = Server::new("interop-server", "1.0.0").extension(tasks.extension());
+    let gateway = Gateway::new(client())
+        .naming(Naming::unchanged())
+        .mount("own", server);
+    Ok(gateway.start(front).await?.server())
 }
 
 /// A gateway of several servers, each given as `LABEL=COMMAND ARGUMENTS...`.
