@@ -169,10 +169,12 @@ fn overlooked(report: &mut Report) {
                 continue;
             }
             let remedy = "print logs to standard error: standard output is for messages only";
+            let line = warning.split_once(" line=").map_or("", |(_, line)| line);
+            let message = format!("printed a line that is not a message: {line}");
             report.add(
                 ("stdout", Severity::Error),
                 "standard output",
-                warning,
+                message,
                 remedy,
             );
         } else if !["tolerat", "still waiting for the first response"]
@@ -255,8 +257,11 @@ async fn speaks(
     let Ok(client) = session::client(options, terminal) else {
         return false;
     };
-    let client = client.revisions([revision]);
-    let Ok(session) = session::connect_with(client, server, options, terminal).await else {
+    // Nothing is printed: the user has seen the command line, and the messages are those of the first session.
+    let Ok(transport) = server.transport(options, terminal) else {
+        return false;
+    };
+    let Ok(session) = client.revisions([revision]).connect(transport).await else {
         return false;
     };
     // A session that is pinned to a modern revision opens without a request.

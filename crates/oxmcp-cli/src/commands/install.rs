@@ -5,12 +5,13 @@ mod entry;
 mod file;
 mod host;
 mod package;
+mod server;
 
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use self::{entry::Entry, file::Change};
+use self::{file::Change, server::Entry};
 use crate::{
     args::{HostName, Install, Place, Uninstall},
     failure::{Failure, Result},

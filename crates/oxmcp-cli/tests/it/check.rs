@@ -31,6 +31,10 @@ fn check_names_the_cause() {
         (&json!("stdout"), 1),
         "{out}"
     );
+    assert_eq!(
+        report["findings"][0]["message"],
+        "printed a line that is not a message: \"starting notes\""
+    );
     let (out, _, code) = parts(run_in(
         "check-broken",
         None,
@@ -351,6 +355,7 @@ fn configuration_is_checked_before_its_servers() {
         ]
     );
     assert_eq!(code, 1, "{err}");
+    assert_eq!(err.matches("starting `").count(), 2, "{err}");
     assert!(!out.contains("0123456789abcdef"), "{out}");
     let (out, _, code) = run_at(&home, &["check", "--json", "broken"]);
     assert!(out.contains("OXMCP_TEST_UNSET"), "{out}");

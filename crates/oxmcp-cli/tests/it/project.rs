@@ -138,7 +138,7 @@ fn package_reports_what_the_registry_refuses() {
         ),
         (
             "<!-- mcp-name: io.github.me/tea-mcp -->",
-            "in a comment, which crates.io removes",
+            "in a comment, which the page of a crate does not have",
         ),
         ("mcp-name: io.github.me/tea-mcp.", "followed by white space"),
     ] {

@@ -8,7 +8,7 @@ use std::{
 use clap::ValueEnum;
 use jsonc_parser::cst::CstInputValue;
 
-use super::entry::{Entry, Reach};
+use super::server::{Entry, Reach};
 use crate::{
     args::{HostName, Scope},
     failure::{Failure, Result},

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::entry::{Entry, Reach};
+use super::server::{Entry, Reach};
 use crate::failure::{Failure, Result};
 
 /// Reads the first package that can be started, or the first remote server.

@@ -13,7 +13,7 @@ use crate::{
     hosts,
 };
 
-/// What a manifest says about the package.
+/// A package, as its manifest describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
     pub(super) registry: Registry,

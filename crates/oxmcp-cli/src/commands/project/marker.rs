@@ -32,7 +32,7 @@ pub(super) fn problem(manifest: &Manifest, name: &str) -> Option<String> {
             manifest.file
         ));
     };
-    // crates.io removes comments from the page that the registry reads.
+    // The page of a crate, which the registry reads, has no comments.
     let is_visible = manifest.registry == Registry::Cargo;
     let text = if is_visible {
         without_comments(&readme)
@@ -42,7 +42,7 @@ pub(super) fn problem(manifest: &Manifest, name: &str) -> Option<String> {
     match marked(&text, name) {
         Mark::Right => None,
         Mark::Missing if is_visible && marked(&readme, name) == Mark::Right => Some(format!(
-            "the README has `{MARK} {name}` in a comment, which crates.io removes; write it as visible text"
+            "the README has `{MARK} {name}` in a comment, which the page of a crate does not have; write it as visible text"
         )),
         Mark::Missing => Some(format!(
             "the README has no line `{MARK} {name}`, by which the registry recognizes the owner; add it"
