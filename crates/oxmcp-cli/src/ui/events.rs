@@ -21,6 +21,9 @@ const MAX_BYTES: usize = 64 << 20;
 /// The number of events that a page gets at once.
 const MAX_BATCH: usize = 256;
 
+/// The bytes of events that a page gets at once. A single event may have more.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+
 /// The events of all servers, in order. The oldest are dropped; a page that has not read them by then is told so.
 pub(crate) struct Events {
     record: Mutex<Record>,
@@ -93,13 +96,14 @@ impl Events {
         let record = self.record();
         let from = number.max(record.first);
         let skipped = usize::try_from(from - record.first).unwrap_or(usize::MAX);
-        let events: Vec<_> = record
-            .kept
-            .iter()
-            .skip(skipped)
-            .take(MAX_BATCH)
-            .cloned()
-            .collect();
+        let mut bytes = 0;
+        let fits = |event: &&Arc<str>| {
+            let is_first = bytes == 0;
+            bytes += event.len();
+            is_first || bytes <= MAX_BATCH_BYTES
+        };
+        let waiting = record.kept.iter().skip(skipped).take(MAX_BATCH);
+        let events: Vec<_> = waiting.take_while(fits).cloned().collect();
         Batch {
             next: from + events.len() as u64,
             events,
@@ -135,6 +139,7 @@ mod tests {
         }
         assert!(events.record().bytes <= MAX_BYTES);
         assert_eq!(events.record().kept.len(), 3);
+        assert_eq!(events.from(0).await.events.len(), 1);
     }
 
     #[tokio::test]

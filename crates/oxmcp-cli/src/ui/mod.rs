@@ -23,7 +23,7 @@ mod web;
 use std::{io, sync::Arc};
 
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::spawn_blocking};
 
 use crate::{
     args::Ui,
@@ -59,8 +59,14 @@ pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<
         true => output::json_line(&json!({"url": url}))?,
         false => output::text(&url)?,
     }
-    if opens && webbrowser::open(&url).is_err() {
-        terminal.note("could not open a browser; open this URL yourself");
+    if opens {
+        let terminal = terminal.clone();
+        // A browser in the terminal runs until the user leaves it.
+        spawn_blocking(move || {
+            if webbrowser::open(&url).is_err() {
+                terminal.note("could not open a browser; open the URL yourself");
+            }
+        });
     }
     terminal.note("serving the page to this machine only; press Ctrl-C to stop");
     let outcome = tokio::select! {

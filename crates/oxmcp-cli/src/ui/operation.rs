@@ -118,23 +118,12 @@ impl Work<'_> {
     /// # Errors
     /// The server refused it, it was cancelled, or its result is too large.
     pub(crate) async fn run(&self, operation: Operation) -> Outcome {
-        let result = match operation {
-            // They are cancelled by themselves, because a task must be told.
-            Operation::Call {
-                tool,
-                arguments,
-                as_task,
-                app,
-            } => match app {
-                true => self.show(&tool, arguments).await,
-                false => self.call(&tool, &arguments, as_task).await,
-            }
-            .and_then(|it| encode(&it)),
-            other => tokio::select! {
-                biased;
-                () = self.stop.cancelled() => Err(Trouble::cancelled()),
-                outcome = Box::pin(self.other(other)) => outcome,
-            },
+        // A call stops by itself, because its task must be told.
+        let is_call = matches!(operation, Operation::Call { .. });
+        let result = tokio::select! {
+            biased;
+            () = self.stop.cancelled(), if !is_call => Err(Trouble::cancelled()),
+            outcome = Box::pin(self.perform(operation)) => outcome,
         }?;
         if result.get().len() > MAX_RESULT {
             let bytes = result.get().len();
@@ -145,10 +134,22 @@ impl Work<'_> {
         Ok(result)
     }
 
-    async fn other(&self, operation: Operation) -> Outcome {
+    async fn perform(&self, operation: Operation) -> Outcome {
         let session = &self.connected.session;
         match operation {
             Operation::List { of } => list(session, of).await,
+            Operation::Call {
+                tool,
+                arguments,
+                as_task,
+                app,
+            } => {
+                let result = match app {
+                    true => self.show(&tool, arguments).await,
+                    false => self.call(&tool, &arguments, as_task).await,
+                };
+                encode(&result?)
+            }
             Operation::Prompt { name, arguments } => {
                 encode(&session.get_prompt(name, arguments).await?)
             }
@@ -167,7 +168,6 @@ impl Work<'_> {
             Operation::Level { level } => encode(&session.set_log_level(level).await?),
             Operation::Check => self.check().await,
             Operation::Send { method, params } => send(session, &method, &params).await,
-            Operation::Call { .. } => Err(Trouble::new("a call is not sent this way")),
         }
     }
 

@@ -1,8 +1,10 @@
 //! The sites of `oxmcp ui`, as a browser, a foreign page and another program see them.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
+    path::PathBuf,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -30,8 +32,11 @@ impl Drop for Ui {
 
 impl Ui {
     fn start() -> Self {
-        let mut child = Command::new(OXMCP)
-            .args(["ui", "--no-browser", "--", &notes()])
+        Self::run(Command::new(OXMCP).args(["ui", "--no-browser", "--", &notes()]))
+    }
+
+    fn run(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -40,11 +45,13 @@ impl Ui {
         let mut line = String::new();
         let stdout = child.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("http://").unwrap();
+        // With `--json`, it is in an object.
+        let url = line.split("http://").nth(1).unwrap();
         let (host, token) = url.split_once("/#").unwrap();
+        let token: String = token.chars().take_while(char::is_ascii_hexdigit).collect();
         Self {
             host: host.to_owned(),
-            token: token.to_owned(),
+            token,
             child,
         }
     }
@@ -198,6 +205,44 @@ fn operations_answer_by_events() {
     let result =
         ui.event(|it| (it["job"] == "b" && it["phase"] == "done").then(|| it["result"].clone()));
     assert_eq!(result["content"][0]["text"], "deleted");
+}
+
+#[test]
+fn configured_program_starts_only_with_consent() {
+    let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ui-consent");
+    let _ = fs::remove_dir_all(&home);
+    fs::create_dir_all(home.join(".vscode")).unwrap();
+    let server = json!({"type": "stdio", "command": notes(), "args": ["${input:mode}"]});
+    let config = json!({
+        "inputs": [{"id": "mode", "type": "promptString", "description": "The mode"}],
+        "servers": {"notes": server},
+    });
+    fs::write(home.join(".vscode/mcp.json"), config.to_string()).unwrap();
+    let mut command = Command::new(OXMCP);
+    command.args(["ui", "--json"]).current_dir(&home);
+    for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA"] {
+        command.env(name, &home);
+    }
+    let ui = Ui::run(&mut command);
+    let connect = |more: Value| {
+        let mut asked = json!({"server": 0});
+        asked
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let (_, response) = ui.post("connect", &asked);
+        serde_json::from_str::<Value>(response.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    };
+    let inputs = json!({"inputs": {"mode": "quiet"}});
+    assert_eq!(connect(json!({}))["inputs"][0]["id"], "mode");
+    let line = format!("{} ${{input:mode}}", notes());
+    assert_eq!(connect(inputs.clone()), json!({"consent": line}));
+    let other = json!({"inputs": {"mode": "quiet"}, "command": "another"});
+    assert_eq!(connect(other), json!({"consent": line}));
+    assert!(ui.post("state", &json!({})).1.contains(r#""state":"idle""#));
+    let agreed = json!({"inputs": {"mode": "quiet"}, "command": line});
+    assert_eq!(connect(agreed), json!({"ok": true}));
+    ui.event(|it| (it["state"] == "connected").then_some(()));
 }
 
 #[test]

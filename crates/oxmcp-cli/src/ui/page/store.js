@@ -211,7 +211,7 @@ class Store extends Changing {
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
-      this.problem = 'Lost the connection to oxmcp. It may have been stopped.';
+      this.problem = 'Lost the connection to oxmcp. If it was stopped, start oxmcp ui again, and open its new URL.';
       this.changed('problem');
       await new Promise((resolve) => { setTimeout(resolve, 1000); });
     }
