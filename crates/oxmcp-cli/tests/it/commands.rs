@@ -1,8 +1,5 @@
 //! The commands as scripts run them: their output, and their exit codes.
 
-#[path = "cli/ui.rs"]
-mod ui;
-
 use std::{
     io::{Read, Write},
     net::TcpListener,
