@@ -83,7 +83,7 @@ fn clients(word: &str, parties: &Parties) -> impl Iterator<Item = &'static Clien
 fn wire(word: &str) -> Outcome {
     let node = Tools::set_up_node()?;
     let schemas = node.schemas()?;
-    // What a gateway sends is what the servers behind it have written.
+    // The messages of a gateway are those of the servers behind it.
     let ours = CLIENTS
         .iter()
         .filter(|it| it.serves.first() != Some(&"gateway"));

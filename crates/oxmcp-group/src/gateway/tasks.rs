@@ -109,7 +109,7 @@ async fn follow(handle: &TaskHandle, events: &mpsc::Sender<CallEvent>) -> Result
             result = &mut result => return result,
             Some(state) = updates.next() => {
                 if let Some(message) = &state.status_message {
-                    // What nobody reads in time is of no interest later.
+                    // A message that nobody reads in time is of no interest later.
                     let _ = events.try_send(CallEvent::Status(message.clone()));
                 }
             }
