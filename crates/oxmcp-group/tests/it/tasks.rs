@@ -85,7 +85,7 @@ async fn tasks_pass_through_in_both_eras() {
         let session = connect(&gateway, answering(front)).await;
         for tool in ["work_slow", "work_job"] {
             let task = session.call_tool(tool, ()).as_task().await.unwrap();
-            // Where clients decide, the gateway is a client that wants no task unless its own does.
+            // In 2025-11-25 clients decide: the gateway is a client that wants no task unless its own does.
             let is_answered = tool == "work_slow" && front > upstream;
             assert_eq!(task.id().is_some(), !is_answered, "{what}: {tool}");
             assert_eq!(text(&task.result().await.unwrap()), "done", "{what}");
