@@ -27,6 +27,7 @@ const MAX_BATCH_BYTES: usize = 1 << 20;
 /// The events of all servers, in order. The oldest are dropped; a page that has not read them by then is told so.
 pub(crate) struct Events {
     record: Mutex<Record>,
+    max_bytes: usize,
     next: watch::Sender<u64>,
     start: Instant,
 }
@@ -51,8 +52,13 @@ pub(crate) struct Batch {
 
 impl Events {
     pub(crate) fn new() -> Self {
+        Self::bounded(MAX_BYTES)
+    }
+
+    fn bounded(max_bytes: usize) -> Self {
         Self {
             record: Mutex::default(),
+            max_bytes,
             next: watch::Sender::new(0),
             start: Instant::now(),
         }
@@ -76,7 +82,7 @@ impl Events {
         let mut record = self.record();
         record.bytes += text.len();
         record.kept.push_back(text);
-        while record.kept.len() > MAX_EVENTS || record.bytes > MAX_BYTES {
+        while record.kept.len() > MAX_EVENTS || record.bytes > self.max_bytes {
             let Some(oldest) = record.kept.pop_front() else {
                 break;
             };
@@ -122,7 +128,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_are_bounded_by_number_and_bytes() {
-        let events = Events::new();
+        let events = Events::bounded(4 << 20);
         for number in 0..MAX_EVENTS + 10 {
             events.push("log", Some(0), json!({"number": number}));
         }
@@ -133,11 +139,11 @@ mod tests {
         let batch = events.from(batch.next).await;
         assert!(!batch.is_gap);
 
-        let large = "x".repeat(MAX_BYTES / 4);
+        let large = "x".repeat(1 << 20);
         for _ in 0..8 {
             events.push("wire", None, json!({"text": large}));
         }
-        assert!(events.record().bytes <= MAX_BYTES);
+        assert!(events.record().bytes <= 4 << 20);
         assert_eq!(events.record().kept.len(), 3);
         assert_eq!(events.from(0).await.events.len(), 1);
     }

@@ -236,7 +236,7 @@ fn configured_program_starts_only_with_consent() {
     let inputs = json!({"inputs": {"mode": "quiet"}});
     assert_eq!(connect(json!({}))["inputs"][0]["id"], "mode");
     let line = format!("{} ${{input:mode}}", notes());
-    assert_eq!(connect(inputs.clone()), json!({"consent": line}));
+    assert_eq!(connect(inputs), json!({"consent": line}));
     let other = json!({"inputs": {"mode": "quiet"}, "command": "another"});
     assert_eq!(connect(other), json!({"consent": line}));
     assert!(ui.post("state", &json!({})).1.contains(r#""state":"idle""#));
