@@ -4,7 +4,7 @@ use oxmcp::protocol::method;
 
 use super::{
     none,
-    source::{Source, files, library, read},
+    source::{Source, files, library, read, root},
 };
 
 /// The files and functions that the documents name exist.
@@ -29,7 +29,9 @@ fn documents_name_existing_items() {
             .filter_map(|rest| rest.split(')').next());
         for link in links.filter(|link| !link.contains("://") && !link.starts_with('#')) {
             let link = link.split('#').next().unwrap_or(link);
-            if !exists(&joined(directory, link)) {
+            let path = joined(directory, link);
+            // Images are files without text.
+            if !exists(&path) && !root().join(&path).is_file() {
                 wrong.push(format!("{}: there is no {link}", document.path));
             }
         }
