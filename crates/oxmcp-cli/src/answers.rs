@@ -75,7 +75,7 @@ impl Answers {
         if !self.terminal.has_person() {
             self.terminal.lack_person();
             self.terminal.note(&format!(
-                "the server asks {:?}, and there is no terminal to answer; give `--answer field=value` or `--decline`",
+                "the server asks {:?}, and there is no terminal to answer on; pass `--answer field=value` or `--decline`",
                 form.message
             ));
             return Answer::Cancel;
@@ -114,7 +114,7 @@ impl Answers {
         }
         let asked = spawn_blocking(|| {
             let question = dialoguer::Confirm::new()
-                .with_prompt("Open this page in your own browser. Continue?");
+                .with_prompt("Open this page in your browser yourself. Continue?");
             question.default(false).interact_opt()
         });
         match asked.await {

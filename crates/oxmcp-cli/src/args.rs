@@ -19,25 +19,25 @@ pub(crate) use self::{
 const TARGETS: &str = "\
 A <TARGET> is one of:
   https://example.com/mcp        a server at a URL
-  files                          a server of a configuration file of this folder or of a host, such as .mcp.json
-  cursor:files                   the same, of one host (see `oxmcp config list`)
-  path/to/mcp.json#files         a server of this file
-  -- npx -y some-server arg      a program that speaks MCP over stdio; it takes the place of <TARGET>
+  files                          a server from a configuration file, such as .mcp.json in this folder, or a host's
+  cursor:files                   the same, from this host's files only (see `oxmcp config list`)
+  path/to/mcp.json#files         a server from this file
+  -- npx -y some-server arg      a program that speaks MCP over stdio; it replaces <TARGET>
 
 Exit codes:
     0  success
     1  the server refused the request, the tool failed, or `check` has findings
     2  the command line or a configuration file is wrong
-    3  the server needs a login, or refused it
+    3  the server requires a login, or rejected it
     4  the server cannot be reached, did not start, or ended
     5  the server violated the protocol
-    6  a person would have had to answer
+    6  a person had to answer, and none could
   124  the server did not answer in time
   130  interrupted
 
 Results go to stdout, everything else to stderr.";
 
-/// See, call, check and watch any MCP server, of any revision, over stdio or HTTP.
+/// Inspect, call, check and watch any MCP server, of any revision, over stdio or HTTP.
 #[derive(Debug, Parser)]
 #[command(name = "oxmcp", version, after_help = TARGETS, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -55,7 +55,7 @@ pub(crate) enum Command {
     #[command(after_help = "\
 Arguments of the tool:
   name=text          typed by the tool's schema: `count=3` is a number where the schema wants one, else a string
-  name:=json         JSON, as it is
+  name:=json         JSON, passed on unchanged
   name@=file         the contents of a file, as a string
   --args '{…}'       all arguments as one JSON object; `@file` reads it from a file, `-` from stdin
 
@@ -69,7 +69,7 @@ Examples:
     Prompt(Prompt),
     /// Complete an argument of a prompt or of a resource template.
     Complete(Complete),
-    /// Print changes as they happen, one JSON object a line: of lists, and of the resources that are named.
+    /// Print changes to the server's lists, and to the given resources, as they happen: one JSON object per line.
     Watch(Watch),
     /// Find out why a server does not start or misbehaves, without calling a tool.
     #[command(after_help = "\
@@ -129,10 +129,10 @@ Examples:
     Login(Url),
     /// Revoke and delete the stored login of a server.
     Logout(Url),
-    /// Stored logins.
+    /// Show stored logins.
     #[command(subcommand)]
     Auth(Auth),
-    /// Configuration files of hosts.
+    /// Show the configuration files of hosts.
     #[command(subcommand)]
     Config(Config),
     /// Print a completion script for a shell.
@@ -154,7 +154,7 @@ pub(crate) struct Global {
     /// Print no notes on stderr.
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Print the server's log and its standard error. Twice: also the messages of both sides.
+    /// Print the server's log messages and standard error. Given twice, also print each protocol message.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// When to use colors.
@@ -244,7 +244,7 @@ pub(crate) struct Check {
     /// Call this tool, with the arguments that follow the server, and check its result.
     #[arg(long, value_name = "TOOL")]
     pub call: Option<String>,
-    /// The form of the report.
+    /// The format of the report.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     #[command(flatten)]
@@ -280,10 +280,10 @@ pub(crate) struct Ui {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct Rules {
-    /// Offer only tools whose names match, such as `read*`.
+    /// Offer only tools whose names match this pattern, such as `read*`.
     #[arg(long, value_name = "PATTERN")]
     pub allow_tool: Vec<String>,
-    /// Leave out tools whose names match.
+    /// Leave out tools whose names match this pattern.
     #[arg(long, value_name = "PATTERN")]
     pub deny_tool: Vec<String>,
 }

@@ -18,13 +18,13 @@ pub(crate) enum Reason {
     Refused = 1,
     /// The command line or a configuration file is wrong.
     Usage = 2,
-    /// The server needs a login, or refused it.
+    /// The server requires a login, or rejected it.
     Authorization = 3,
     /// The server cannot be reached, did not start, or ended.
     Unreachable = 4,
     /// The server violated the protocol.
     Protocol = 5,
-    /// A person would have had to answer.
+    /// A person had to answer, and none could.
     PersonNeeded = 6,
     /// The server did not answer in time.
     Timeout = 124,

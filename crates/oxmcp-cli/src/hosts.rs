@@ -34,7 +34,7 @@ pub(crate) fn sources() -> Vec<Source> {
 }
 
 fn candidates() -> Vec<Source> {
-    const OF_FOLDER: [(&str, &str); 10] = [
+    const OF_FOLDER: [(&str, &str); 9] = [
         ("mcp.json", "mcp.json"),
         ("claude-code", ".mcp.json"),
         ("vscode", ".vscode/mcp.json"),
@@ -44,7 +44,6 @@ fn candidates() -> Vec<Source> {
         ("opencode", "opencode.json"),
         ("opencode", "opencode.jsonc"),
         ("windsurf", ".windsurf/mcp.json"),
-        ("zed", ".zed/settings.json"),
     ];
     const OF_HOME: [(&str, &str); 6] = [
         ("claude-code", ".claude.json"),
@@ -185,7 +184,7 @@ pub(crate) fn find(target: &str, terminal: &Terminal) -> Result<Found> {
             first.path.display()
         ))),
         None if unreadable.is_empty() => Err(Failure::usage(format!(
-            "no server {target:?} in {} configuration files; `oxmcp config list` shows them, and a program follows `--`",
+            "no server {target:?} in {} configuration files; see `oxmcp config list`, or put a program after `--`",
             sources.len()
         ))),
         None => Err(Failure::usage(unreadable.join("; "))),

@@ -1,4 +1,4 @@
-//! The command `oxmcp`: see, call, check and watch any MCP server.
+//! The command `oxmcp`: inspect, call, check and watch any MCP server.
 
 mod answers;
 mod args;
@@ -39,7 +39,10 @@ async fn main() -> ExitCode {
     trace::init(&terminal);
     let as_json = cli.global.json;
     // These commands end their servers themselves.
-    let ends_itself = matches!(cli.command, Command::Bridge(_) | Command::Record(_) | Command::Ui(_));
+    let ends_itself = matches!(
+        cli.command,
+        Command::Bridge(_) | Command::Record(_) | Command::Ui(_)
+    );
     let command = commands::run(cli.command, as_json, &terminal);
     let outcome = tokio::select! {
         outcome = command => outcome,

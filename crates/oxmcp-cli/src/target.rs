@@ -52,7 +52,7 @@ impl Server {
         let mut words = words.into_iter();
         let target = words.next().ok_or_else(|| {
             Failure::usage(
-                "no server is named; give a URL, the name of a configured server, or `-- program`",
+                "no server given; pass a URL, the name of a configured server, or `-- program`",
             )
         })?;
         let place = if target.starts_with("http://") || target.starts_with("https://") {
@@ -203,13 +203,13 @@ impl Server {
         let has_headers = !options.header.is_empty() || !options.header_env.is_empty();
         if self.is_program() && has_headers {
             return Err(Failure::usage(
-                "headers are for servers at a URL; this one is a program",
+                "headers are for servers at a URL, but this server is a program; remove them",
             ));
         }
         let is_given = matches!(self.place, Place::Program(_));
         if !is_given && (!options.env.is_empty() || options.cwd.is_some()) {
             return Err(Failure::usage(
-                "`--env` and `--cwd` are for a program after `--`",
+                "`--env` and `--cwd` apply only to a program after `--`; remove them",
             ));
         }
         Ok(())

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The SHA-256 digest of a file's bytes, written as `sha256:` and 64 lowercase hexadecimal digits.
 ///
-/// It shows that the content is that of the entry. It does not show that either can be trusted: both come from the server.
+/// It shows that the content matches the entry. It does not show that either can be trusted: both come from the server.
 ///
 /// ```
 /// use oxmcp_skills::Digest;

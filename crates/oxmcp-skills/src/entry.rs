@@ -15,7 +15,7 @@ pub const MAX_FILES: usize = 512;
 /// See [limits](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#limits).
 pub const MAX_TOTAL_BYTES: u64 = 16 << 20;
 
-/// A skill's entry: the URI of its `SKILL.md`, the frontmatter of it, and all files.
+/// A skill's entry: the URI and the frontmatter of its `SKILL.md`, and all files.
 ///
 /// See [skill entries](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#skill-entries).
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,7 +1,7 @@
 //! [Agent Skills](https://agentskills.io) over the Model Context Protocol, for [oxmcp](https://docs.rs/oxmcp): servers offer
 //! instructions for tasks, and hosts load them, verified. It is the official extension `io.modelcontextprotocol/skills`.
 //!
-//! A skill is a directory with a `SKILL.md`, which begins with the skill's name and description, and with the files that it names.
+//! A skill is a directory with a `SKILL.md`, which begins with the skill's name and description, and the files that it names.
 //!
 //! # A server
 //!
@@ -18,11 +18,11 @@
 //! # assert!(server.check().is_ok());
 //! ```
 //!
-//! - It serves `skills/list`, `skills/get`, `resources/directory/read` and the files as resources, in every revision. Hosts that know
-//!   no skills read them as resources, or as [prompts](Skills::also_as_prompts).
-//! - All files are read at once, and served with the digests of the same moment.
+//! - It serves `skills/list`, `skills/get`, `resources/directory/read` and the files as resources, in every revision. Hosts without
+//!   support for skills read them as resources, or as [prompts](Skills::also_as_prompts).
+//! - All files are read at once, so that files and digests always match.
 //!   [`reload_skills`](ServerExt::reload_skills) replaces all of them, or none if one has a mistake.
-//! - [`Server::check`](oxmcp::Server::check) finds mistakes, and so does the server before it serves.
+//! - [`Server::check`](oxmcp::Server::check) finds mistakes, and so does the server before it starts serving.
 //!
 //! # A host
 //!

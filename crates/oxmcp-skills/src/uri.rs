@@ -17,7 +17,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     match is_valid {
         true => Ok(()),
         false => Err(format!(
-            "invalid name {name:?}; use 1 to 64 of a-z, 0-9 and single hyphens, none at an end"
+            "invalid name {name:?}; use 1 to 64 of a-z, 0-9 and single hyphens, not at the beginning or end"
         )),
     }
 }

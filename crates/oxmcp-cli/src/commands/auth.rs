@@ -13,7 +13,7 @@ pub(crate) async fn login(url: &str, terminal: &Terminal) -> Result<()> {
     if !terminal.has_person() {
         return Err(Failure::new(
             Reason::PersonNeeded,
-            "a login needs a terminal and a browser",
+            "could not log in: this needs a terminal and a browser; run it in a terminal",
         ));
     }
     let endpoint = Endpoint::new(url).login(target::login(true)?);
@@ -47,7 +47,10 @@ pub(crate) async fn list(as_json: bool) -> Result<()> {
         return output::json(&all.collect::<Vec<_>>());
     }
     for it in &stored {
-        output::text(&format!("{} by {}: {}", it.resource, it.issuer, it.scopes))?;
+        output::text(&format!(
+            "{} (issuer {}): {}",
+            it.resource, it.issuer, it.scopes
+        ))?;
     }
     Ok(())
 }

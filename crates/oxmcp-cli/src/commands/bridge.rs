@@ -140,7 +140,7 @@ fn token(options: &args::Http, terminal: &Terminal) -> Result<Option<Secret>> {
         let token = env::var(name).ok().filter(|it| !it.is_empty());
         let token = token.ok_or_else(|| {
             Failure::usage(format!(
-                "the environment variable `{name}` for the token is not set"
+                "the environment variable `{name}` for the token is unset or empty; set it"
             ))
         })?;
         return Ok(Some(Secret::new(token)));

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) async fn run(args: Call, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let (name, words) = server.words.split_first().ok_or_else(|| {
-        Failure::usage("no tool is named; `oxmcp inspect` shows the tools of the server")
+        Failure::usage("no tool given; `oxmcp inspect` shows the tools of the server")
     })?;
     let session = session::connect(&server, &args.connection, terminal).await?;
     let outcome = call(&session, name, words, args.args.as_deref(), terminal).await;
@@ -66,7 +66,7 @@ async fn call(
         if !terminal.has_person() {
             let expected = signature(name, &schema, None);
             return Err(Failure::usage(format!(
-                "argument `{first}` is missing; expected {expected}"
+                "missing argument `{first}`; expected {expected}"
             )));
         }
         for name in missing {
@@ -101,7 +101,7 @@ async fn find(session: &ClientSession, name: &str) -> Result<Tool> {
     names.sort_by_key(|it| distance(it, name));
     names.truncate(3);
     let hint = match names.as_slice() {
-        [] => "the server has no tools".to_owned(),
+        [] => "it offers no tools at all".to_owned(),
         names => format!("did you mean {}?", names.join(", ")),
     };
     Err(Failure::new(

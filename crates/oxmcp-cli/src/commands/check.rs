@@ -242,7 +242,7 @@ async fn revisions(
             ("revision", Severity::Note),
             "server",
             format!("does not speak the latest revision, {latest}"),
-            "update its SDK",
+            "update the server's SDK",
         );
     }
 }

@@ -14,7 +14,7 @@ pub(crate) async fn run(args: Complete, as_json: bool, terminal: &Terminal) -> R
     let server = Server::find(args.target, terminal)?;
     let [of, argument, others @ ..] = server.words.as_slice() else {
         return Err(Failure::usage(
-            "expected a prompt or a URI template, and `argument=start`",
+            "expected a prompt or a URI template, then `argument=start`",
         ));
     };
     let reference = if of.contains("://") {

@@ -36,7 +36,7 @@ pub(crate) fn list(as_json: bool, terminal: &Terminal) -> Result<()> {
         return output::json(&files);
     }
     if files.is_empty() {
-        terminal.note("found no configuration file of a host");
+        terminal.note("no configuration files of hosts found");
     }
     Ok(())
 }

@@ -112,7 +112,7 @@ impl Report {
                 indented(out, "  ", it.description.as_deref())?;
                 indented(out, "  ", it.website_url.as_deref())?;
             }
-            None => writeln!(out, "a server without a name")?,
+            None => writeln!(out, "unnamed server")?,
         }
         writeln!(out, "  revision {}", self.revision)?;
         writeln!(out, "  offers {}", self.offers())?;
@@ -172,7 +172,7 @@ impl Report {
         for it in &self.deviations {
             writeln!(
                 out,
-                "  {} ({}, {} times): {}",
+                "  {} ({}, count: {}): {}",
                 it.name,
                 escape::line(&it.method),
                 it.count,

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) async fn run(args: Prompt, as_json: bool, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
     let (name, words) = server.words.split_first().ok_or_else(|| {
-        Failure::usage("no prompt is named; `oxmcp inspect` shows the prompts of the server")
+        Failure::usage("no prompt given; `oxmcp inspect` shows the prompts of the server")
     })?;
     let arguments = arguments(words)?;
     let session = session::connect(&server, &args.connection, terminal).await?;

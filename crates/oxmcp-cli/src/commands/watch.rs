@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Watch, terminal: &Terminal) -> Result<()> {
     }
     Err(Failure::new(
         Reason::Unreachable,
-        "the server has ended the session",
+        "the server ended the session",
     ))
 }
 

@@ -56,7 +56,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Nothing of the authorization of a client is passed on: see [`Upstream::for_client`].
+/// A client's authorization is never passed on: see [`Upstream::for_client`].
 #[must_use = "a gateway does nothing until it is started"]
 pub struct Gateway {
     client: Client,
@@ -78,7 +78,7 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Creates a gateway without servers. The client has the name and settings for upstreams. It needs no handlers: the clients of
+    /// Creates a gateway without servers. The client has the name and settings to use with upstreams. It needs no handlers: the clients of
     /// the gateway answer questions.
     pub fn new(client: Client) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl Gateway {
         self
     }
 
-    /// Sets the maximum number of open calls, with those that wait for an answer of their client. Default: 1024.
+    /// Sets the maximum number of open calls, including those that wait for an answer from their client. Default: 1024.
     pub fn max_calls(mut self, calls: usize) -> Self {
         self.limits.calls = calls.min(Semaphore::MAX_PERMITS);
         self
@@ -147,10 +147,10 @@ impl Gateway {
         self
     }
 
-    /// Connects to all servers, and adds their features to `server`, which then serves them. Servers that fail are tried again,
-    /// and their features come when they do.
+    /// Connects to all servers, and adds their features to `server`, which then serves them. Servers that fail are retried,
+    /// and their features are added once they connect.
     ///
-    /// The server declares logging, subscriptions and completion if one of the upstreams does that is connected by now. Its
+    /// The server declares logging, subscriptions and completion if an upstream that is connected by then declares them. Its
     /// own handlers of subscriptions, changed roots and unlisted resources are replaced.
     ///
     /// # Errors
@@ -387,7 +387,7 @@ impl GatewaySession {
 
 /// One server behind a server: its tools, prompts and resources under their own names.
 ///
-/// It is for what a proxy adds: another transport or revision, authorization, middleware.
+/// Use it to add what the server lacks: another transport or revision, authorization, middleware.
 ///
 /// ```
 /// use oxmcp::{Client, Command, stdio};
@@ -406,7 +406,7 @@ pub struct ProxyServer {
 }
 
 impl ProxyServer {
-    /// Creates a proxy of a server. The client has the name and settings for it, as in [`Gateway::new`].
+    /// Creates a proxy for a server. The client has the name and settings to use with it, as in [`Gateway::new`].
     pub fn new(client: Client, upstream: impl Into<Upstream>) -> Self {
         let gateway = Gateway::new(client)
             .naming(Naming::unchanged())
@@ -414,13 +414,13 @@ impl ProxyServer {
         Self { gateway }
     }
 
-    /// Changes the settings of the gateway in which the server is the only one.
+    /// Changes the settings of the gateway underneath, which has only this server.
     pub fn settings(mut self, change: impl FnOnce(Gateway) -> Gateway) -> Self {
         self.gateway = change(self.gateway);
         self
     }
 
-    /// Connects to the server, and creates one with its name, version, title, icons and instructions.
+    /// Connects to the upstream, and creates a server with its name, version, title, description, website, icons and instructions.
     ///
     /// # Errors
     /// If the server cannot be reached.

@@ -118,7 +118,7 @@ pub(super) fn permit(gateway: &Inner) -> Result<OwnedSemaphorePermit> {
     let permit = Arc::clone(&gateway.calls).try_acquire_owned();
     permit.map_err(|_| {
         Error::limit(format!(
-            "the gateway has more than {} open calls; try again later",
+            "the gateway already has {} open calls; try again later",
             gateway.limits.calls
         ))
     })

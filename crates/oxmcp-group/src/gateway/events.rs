@@ -261,7 +261,7 @@ impl Receiver {
     async fn answer<T: DeserializeOwned>(self, request: InputRequest) -> Result<T> {
         let answer = self.ask(request).await?;
         answer.decode().map_err(|error| {
-            Error::invalid_params(format!("invalid answer of the client: {error}"))
+            Error::invalid_params(format!("invalid answer from the client: {error}"))
         })
     }
 

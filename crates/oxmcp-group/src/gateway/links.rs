@@ -136,7 +136,7 @@ impl Links {
         }
         if open.len() >= self.max_links {
             return Err(Error::limit(format!(
-                "the gateway has more than {} sessions with its servers; try again later",
+                "the gateway already has {} sessions with its servers; try again later",
                 self.max_links
             )));
         }

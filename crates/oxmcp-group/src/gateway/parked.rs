@@ -133,7 +133,7 @@ impl ParkedCalls {
             return Ok(call);
         }
         Err(Error::invalid_params(
-            "the call that asked is not open any more; call again",
+            "the call that asked the question is no longer open; call again",
         ))
     }
 }

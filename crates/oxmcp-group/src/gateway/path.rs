@@ -41,7 +41,7 @@ impl GatewayId {
         }
         if path.len() >= MAX_HOPS {
             return Err(Error::invalid_request(format!(
-                "more than {MAX_HOPS} gateways in a row; connect to the server with fewer"
+                "more than {MAX_HOPS} gateways in a row; connect to the server through fewer"
             )));
         }
         path.push(self.0.clone().into());

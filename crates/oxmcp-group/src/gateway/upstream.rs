@@ -11,7 +11,7 @@ type Open = dyn Fn(Option<&RequestContext>) -> BoxTransport + Send + Sync;
 
 /// A server behind a [`Gateway`](crate::Gateway): a [`Server`] in this process, or a function that returns a transport.
 ///
-/// A gateway opens several sessions with one server: one for itself, and one for each session of a client. So it needs a function
+/// A gateway opens several sessions with one server: one for itself, and one for each client session. So it needs a function
 /// that makes transports.
 ///
 /// ```
@@ -48,7 +48,7 @@ impl Upstream {
     ///
     /// The context is that of the first request of the client for which the session is opened, and `None` for the gateway's own
     /// session, which reads the lists. A gateway passes on nothing of its clients' authorization: this is the place to choose
-    /// credentials by [`RequestContext::principal`], for this upstream only. Sessions of different clients are never mixed with
+    /// credentials by [`RequestContext::principal`], for this upstream only. Different clients never share a session with
     /// such an upstream.
     ///
     /// ```

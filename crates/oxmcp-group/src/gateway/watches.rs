@@ -80,7 +80,7 @@ impl Watches {
             let mut watched = self.lock();
             if !watched.contains_key(&key) && watched.len() >= self.max {
                 return Err(Error::limit(format!(
-                    "the gateway watches more than {} resources; unsubscribe from some",
+                    "the gateway already watches {} resources; unsubscribe from some",
                     self.max
                 )));
             }

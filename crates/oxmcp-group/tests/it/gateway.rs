@@ -564,7 +564,7 @@ async fn everything_that_grows_has_a_limit() {
             .await
             .unwrap_err()
             .to_string();
-        assert!(error.contains("more than 2 open calls"), "{error}");
+        assert!(error.contains("already has 2 open calls"), "{error}");
         let _watch = session.watch_resource("a:1").await.unwrap();
         assert!(session.watch_resource("a:2").await.is_err());
         if front == Revision::V2025_11_25 {
@@ -573,7 +573,7 @@ async fn everything_that_grows_has_a_limit() {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
             let error = session.call_tool("x_x", ()).await.unwrap_err().to_string();
-            assert!(error.contains("more than 1 sessions"), "{error}");
+            assert!(error.contains("already has 1 sessions"), "{error}");
         }
     }
 }
@@ -589,11 +589,11 @@ async fn waiting_call_belongs_to_its_request_and_expires() {
     let state = asked.request_state.unwrap();
     let other = session.call_tool("ask", ()).request_state(state.clone());
     let error = other.manual().await.unwrap_err().to_string();
-    assert!(error.contains("not open any more"), "{error}");
+    assert!(error.contains("no longer open"), "{error}");
     tokio::time::sleep(Duration::from_secs(601)).await;
     let late = session.call_tool("greet", ()).request_state(state);
     let error = late.manual().await.unwrap_err().to_string();
-    assert!(error.contains("not open any more; call again"), "{error}");
+    assert!(error.contains("no longer open; call again"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -72,7 +72,7 @@ impl Reader {
                 self.documents += 1;
                 match self.documents {
                     1 => Ok(()),
-                    _ => Err("a second YAML document; the frontmatter is one".to_owned()),
+                    _ => Err("more than one YAML document; keep only one".to_owned()),
                 }
             }
             Event::Alias(_) => Err("aliases are not supported; repeat the value".to_owned()),
@@ -148,7 +148,7 @@ impl Reader {
                 }
             }
             None if self.root.is_some() => {
-                return Err("a second value; the frontmatter is one mapping".to_owned());
+                return Err("more than one value; the frontmatter must be one mapping".to_owned());
             }
             None => self.root = Some(value),
         }

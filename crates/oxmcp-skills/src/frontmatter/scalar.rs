@@ -14,7 +14,7 @@ pub(super) fn plain(text: &str) -> Result<Value, String> {
         _ => {}
     }
     if is_no_number(text) {
-        return Err(format!("JSON has no number {text}; quote the value"));
+        return Err(format!("{text} is not a number in JSON; quote the value"));
     }
     let number = based(text).or_else(|| decimal(text));
     match number {

@@ -144,7 +144,7 @@ fn constructs_that_hosts_read_differently_are_refused() {
         ("[a]: b", "line 2: keys must be strings"),
         (
             "a: .nan",
-            "line 2: JSON has no number .nan; quote the value",
+            "line 2: .nan is not a number in JSON; quote the value",
         ),
         (
             "- a",

@@ -6,12 +6,13 @@ use super::id::SkillId;
 use crate::{digest::Digest, entry::SkillResource};
 
 /// A user's approval of a skill, bound to all files that it had: their URIs and digests. It can be stored, and is void as soon
-/// as a file is changed, added or removed. It approves no skill within the skill.
+/// as a file is changed, added or removed. It does not cover skills within the skill.
 ///
 /// [`Skill::approval`](super::Skill::approval) makes one, and
-/// [`ServerSkills::load_approved`](super::ServerSkills::load_approved) loads the skill if it still covers it.
+/// [`ServerSkills::load_approved`](super::ServerSkills::load_approved) loads the skill if the approval still covers it.
 ///
-/// See [content-bound approval](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#security-considerations).
+/// See [content-bound
+/// approval](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#security-considerations).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Approval {
     skill: SkillId,

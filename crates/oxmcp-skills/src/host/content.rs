@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 /// A file of a skill, as it was read. Files of a skill with digests are verified.
 ///
-/// It is untrusted input all the same: the server has written the file, and its digest.
+/// It is still untrusted input: the server wrote both the file and its digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillContent {
     uri: String,
@@ -39,7 +39,7 @@ impl SkillContent {
         std::str::from_utf8(&self.bytes).ok()
     }
 
-    /// Returns the MIME type that the server gives. It is not verified.
+    /// Returns the MIME type that the server declares. It is not verified.
     #[must_use]
     pub fn mime_type(&self) -> Option<&str> {
         self.mime_type.as_deref()

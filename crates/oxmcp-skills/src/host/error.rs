@@ -48,7 +48,7 @@ pub enum SkillError {
         /// The file that was asked for.
         file: String,
     },
-    /// A file does not have the size of the entry.
+    /// The size of a file does not match the entry.
     Size {
         /// The URI of the file.
         uri: String,
@@ -57,12 +57,12 @@ pub enum SkillError {
         /// The size of the content.
         actual: u64,
     },
-    /// A file does not have the digest of the entry.
+    /// The digest of a file does not match the entry.
     Digest {
         /// The URI of the file.
         uri: String,
     },
-    /// The frontmatter of the `SKILL.md` is not that of the entry, or cannot be read.
+    /// The frontmatter of the `SKILL.md` does not match the entry, or cannot be read.
     Frontmatter {
         /// The URI of the skill.
         uri: String,
@@ -74,12 +74,12 @@ pub enum SkillError {
         /// The skill as it is now.
         skill: Box<Skill>,
     },
-    /// The content exceeds what a host holds of one skill.
+    /// The content exceeds the size limit of a skill.
     TooLarge {
         /// The URI of the skill.
         uri: String,
     },
-    /// The response of the server has no content that can be used.
+    /// The server's response has no usable content.
     Content {
         /// The URI of the file or directory.
         uri: String,
@@ -95,7 +95,7 @@ impl fmt::Display for SkillError {
         match self {
             Self::Unsupported { server } => write!(
                 f,
-                "could not list skills: the server {server:?} does not declare that it has any"
+                "could not use skills: the server {server:?} does not declare the extension"
             ),
             Self::NoDirectories { uri } => write!(
                 f,
@@ -123,15 +123,15 @@ impl fmt::Display for SkillError {
                 actual,
             } => write!(
                 f,
-                "could not verify {uri}: it has {actual} bytes, and the entry says {expected}; do not use it"
+                "could not verify {uri}: it has {actual} bytes, but the entry says {expected}; do not use it"
             ),
             Self::Digest { uri } => write!(
                 f,
-                "could not verify {uri}: its digest is not that of the entry; do not use it"
+                "could not verify {uri}: its digest does not match the entry; do not use it"
             ),
             Self::Frontmatter { uri, problem } => write!(
                 f,
-                "could not verify {uri}: its frontmatter is not that of the entry: {problem}; do not use it"
+                "could not verify {uri}: its frontmatter does not match the entry: {problem}; do not use it"
             ),
             Self::Changed { skill } => write!(
                 f,
@@ -140,7 +140,7 @@ impl fmt::Display for SkillError {
             ),
             Self::TooLarge { uri } => write!(
                 f,
-                "could not use the skill {uri}: it exceeds 16 MiB, the limit of a skill"
+                "could not use the skill {uri}: it exceeds 16 MiB, the limit for a skill"
             ),
             Self::Content { uri, problem } => write!(f, "could not read {uri}: {problem}"),
             Self::Call(error) => error.fmt(f),

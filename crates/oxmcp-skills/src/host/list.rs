@@ -30,7 +30,7 @@ pub struct SkillList {
     pub(super) is_complete: bool,
 }
 
-/// An entry that breaks a rule, and must not be used.
+/// An entry that breaks a rule and must not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedEntry {
@@ -53,7 +53,7 @@ impl SkillList {
         &self.rejected
     }
 
-    /// Returns whether these are all that the server lists. If not, it lists more than a host holds: 10,000 skills, 100,000
+    /// Returns whether these are all that the server lists. If not, it lists more than a host keeps: 10,000 skills, 100,000
     /// files, 16 MiB of frontmatter or 1,000 pages; or it repeats pages.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -67,8 +67,8 @@ impl SkillList {
     }
 }
 
-/// Returns the names that several of these skills have, each with its skills, sorted by name. Skills of all servers can be given. A
-/// host must show such skills apart, by their servers and paths.
+/// Returns the names that several of these skills share, each with its skills, sorted by name. Pass the skills of all servers. A
+/// host must let users tell such skills apart, by their servers and paths.
 ///
 /// See [names](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#names).
 pub fn collisions<'a>(

@@ -15,8 +15,8 @@ use crate::uri::{decode, encode, is_within};
 
 /// A skill that was loaded: the text for the model, and the files that it names. Cheap to clone.
 ///
-/// It holds the entry from which it was loaded, and reads only the files of this entry, only from its server, and each only
-/// if it has the size and the digest of the entry. Files that were read are kept, so that they are read once.
+/// It keeps the entry from which it was loaded, and reads only the files of this entry, only from its server, and returns each only
+/// if its size and digest match the entry. Files are kept once they have been read.
 #[derive(Clone)]
 pub struct LoadedSkill(Arc<Inner>);
 
@@ -69,7 +69,7 @@ impl LoadedSkill {
         &self.0.skill
     }
 
-    /// Returns whether the content is verified. It is not if the server generates it.
+    /// Returns whether the content is verified. Content that the server generates is not.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         !self.skill().is_dynamic()
@@ -84,7 +84,8 @@ impl LoadedSkill {
     /// Returns the `SKILL.md` for a model, after a paragraph that names its server and says that the text is not to be trusted
     /// like that of the user.
     ///
-    /// See [origin is visible to the model](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#security-considerations).
+    /// See [origin is visible to the
+    /// model](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#security-considerations).
     #[must_use]
     pub fn for_model(&self) -> String {
         let skill = self.skill();
@@ -98,8 +99,8 @@ impl LoadedSkill {
 
     /// Reads a file of the skill: a path relative to the skill's directory, as the `SKILL.md` names it, or a URI.
     ///
-    /// If the file does not match the entry, the skill is got once more. If it has changed, that is the error; if not, the file
-    /// is read once more.
+    /// If the file does not match the entry, the entry is requested again. If it has changed, this is an error; if not, the file
+    /// is read again.
     ///
     /// # Errors
     /// [`SkillError::Unlisted`] if the entry has no such file; [`SkillError::Changed`] with the new entry, which the user must
@@ -131,7 +132,7 @@ impl LoadedSkill {
         Ok(content)
     }
 
-    /// Returns the URIs of the files and directories in a directory of the skill, by the entry, sorted. The directory is a path
+    /// Returns the URIs of the files and directories in a directory of the skill, sorted, according to the entry. The directory is a path
     /// relative to that of the skill, or empty for the skill's own. Makes no request. Empty for a skill without digests: see
     /// [`ServerSkills::read_directory`](super::ServerSkills::read_directory).
     #[must_use]

@@ -1,6 +1,6 @@
 //! The host's side: the skills of a server, loaded and verified.
 //!
-//! A host opens a session with a server under a label of its own, lists the skills, asks the user, and loads the one that is
+//! A host opens a session with a server, gives the server a label, lists its skills, asks the user, and loads the one that is
 //! needed. Nothing is read before it is needed.
 //!
 //! ```
@@ -35,22 +35,23 @@
 //! The types do this:
 //!
 //! - A skill is identified by the label of its server and its URI ([`SkillId`]), never by the URI or the name alone.
-//! - A file is read only when it is needed. Its size and digest are those of the entry, and the frontmatter of a `SKILL.md` is that
-//!   of the entry, or it is not returned.
+//! - A file is read only when it is needed. It is returned only if its size and digest match the entry, and a `SKILL.md` only if its
+//!   frontmatter does, too.
 //! - A [`LoadedSkill`] reads only the files of its entry, and only from its server.
-//! - An [`Approval`] is bound to all files; it does not cover the skill any more when one changes.
-//! - What a server can make a host hold is bounded.
+//! - An [`Approval`] is bound to all files; it no longer covers the skill once one of them changes.
+//! - What a host keeps for a server is bounded.
 //!
 //! The host must do this:
 //!
 //! - Treat skills as untrusted input, of a higher risk than a call of a tool, and give them to the model with their origin
-//!   ([`LoadedSkill::for_model`]). A digest shows that a file is that of the entry, and not that it can be trusted.
-//! - Run no code that a skill contains or asks for, and follow no hook or `allowed-tools` of its frontmatter, without the user's
-//!   approval of exactly this.
-//! - Show skills of the same name apart ([`collisions`]), and let none take the place of a local one.
-//! - Ask again for a skill within a skill: to read its `SKILL.md` as a file of the outer skill does not load it.
+//!   ([`LoadedSkill::for_model`]). A digest shows that a file matches the entry, not that it can be trusted.
+//! - Run no code that a skill contains or asks for, and honor no hook or `allowed-tools` in its frontmatter, without the user's
+//!   approval of exactly that.
+//! - Let users tell skills with the same name apart ([`collisions`]), and let none replace a local one.
+//! - Ask again for a skill within a skill: reading its `SKILL.md` as a file of the outer skill does not load it.
 //!
-//! See the [specification](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#security-considerations).
+//! See the
+//! [specification](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#security-considerations).
 
 mod approval;
 mod content;

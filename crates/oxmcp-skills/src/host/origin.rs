@@ -49,7 +49,7 @@ impl Origin {
         match Skill::of(&self.server, entry) {
             Ok(skill) if skill.uri() == uri => Ok(skill),
             Ok(other) => {
-                let problem = format!("it is that of {:?}", other.uri());
+                let problem = format!("it is the entry of {:?}", other.uri());
                 Err(SkillError::InvalidEntry { uri, problem })
             }
             Err(problem) => Err(SkillError::InvalidEntry { uri, problem }),
@@ -111,7 +111,7 @@ impl Origin {
         let (Some(contents), None) = (all.next(), all.next()) else {
             return Err(SkillError::Content {
                 uri: uri.to_owned(),
-                problem: "the server did not send exactly one content of this URI",
+                problem: "the server did not send exactly one content item for this URI",
             });
         };
         let bytes = match contents.body {

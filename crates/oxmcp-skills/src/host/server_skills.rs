@@ -35,7 +35,7 @@ const MAX_CHILDREN: usize = 10_000;
 
 /// Adds the skills of its server to a session.
 pub trait SessionExt {
-    /// Returns the skills of the server, under the host's label of it, which must tell it from all other servers: never the name
+    /// Returns the skills of the server, under a label that the host chooses. It must be unique among all servers: never use the name
     /// that the server gives itself.
     fn skills(&self, label: impl Into<String>) -> ServerSkills;
 }
@@ -78,10 +78,10 @@ impl ServerSkills {
         &self.0.origin.server
     }
 
-    /// Returns whether the server declares the extension. If it was not asked for its capabilities yet, this method asks it.
+    /// Returns whether the server declares the extension. Requests the server's capabilities if they are not known yet.
     ///
     /// # Errors
-    /// Those of the request to the server, if it has to be asked.
+    /// If that request fails.
     ///
     /// # Cancel safety
     /// As for a [`Call`](oxmcp::Call).
@@ -94,7 +94,7 @@ impl ServerSkills {
     /// See [listing skills](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#listing-skills).
     ///
     /// # Errors
-    /// If the server has no skills, or a request fails. Entries that cannot be used are no error: see [`SkillList::rejected`].
+    /// If the server does not declare the extension, or a request fails. Unusable entries are not errors: see [`SkillList::rejected`].
     ///
     /// # Cancel safety
     /// As for a [`Call`](oxmcp::Call).
@@ -153,7 +153,7 @@ impl ServerSkills {
         Ok((reader.list, ttl))
     }
 
-    /// Gets one skill as it is now, also one that is not listed. Reads no file.
+    /// Gets one skill as it is now, even one that is not listed. Reads no file.
     ///
     /// See [getting a skill](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#getting-a-skill).
     ///
@@ -168,8 +168,8 @@ impl ServerSkills {
 
     /// Loads a skill: reads its `SKILL.md`, and verifies it. Ask the user first.
     ///
-    /// If the file does not match the entry, the skill is got once more. If it has changed, that is the error; if not, the file
-    /// is read once more.
+    /// If the file does not match the entry, the entry is requested again. If it has changed, this is an error; if not, the file
+    /// is read again.
     ///
     /// # Errors
     /// [`SkillError::Changed`] with the new entry, which the user must approve; an error if the file cannot be verified, if the
@@ -190,7 +190,7 @@ impl ServerSkills {
     /// Loads a skill that the user has approved before, if the approval still covers it.
     ///
     /// # Errors
-    /// [`SkillError::Changed`] if it does not cover the skill any more, and those of [`get`](Self::get) and [`load`](Self::load).
+    /// [`SkillError::Changed`] if the approval no longer covers the skill, and the errors of [`get`](Self::get) and [`load`](Self::load).
     ///
     /// # Cancel safety
     /// As for a [`Call`](oxmcp::Call).
@@ -207,8 +207,8 @@ impl ServerSkills {
     }
 
     /// Loads a skill even if its content cannot be verified, because it is [dynamic](Skill::is_dynamic): only its frontmatter is
-    /// compared with the entry. Such a skill can change at any time, so no approval of it can be stored. A skill that has digests
-    /// is verified nevertheless.
+    /// compared with the entry. Such a skill can change at any time, so its approval cannot be stored. A skill that has digests
+    /// is still verified.
     ///
     /// # Errors
     /// As for [`load`](Self::load).
@@ -226,10 +226,11 @@ impl ServerSkills {
         Ok(LoadedSkill::new(&self.0.origin, skill.clone(), content))
     }
 
-    /// Lists the children of a directory, as the server has it now. For a skill that is loaded, the files of its entry are what
-    /// counts: see [`LoadedSkill::children`].
+    /// Lists the children of a directory as it is now on the server. For a loaded skill, only the files of its entry
+    /// count: see [`LoadedSkill::children`].
     ///
-    /// See [reading directories](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#reading-directories).
+    /// See [reading
+    /// directories](https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx#reading-directories).
     ///
     /// # Errors
     /// If the server does not declare that it lists directories, if a child is not in the directory, or if a request fails.

@@ -121,7 +121,7 @@ impl Skill {
         self.files().iter().map(|file| file.size).sum()
     }
 
-    /// Returns the approval of this skill as it is now, to be stored when the user agrees. `None` for a
+    /// Returns an approval of this skill as it is now; store it when the user agrees. `None` for a
     /// [dynamic](Self::is_dynamic) skill, whose content may change at any time.
     #[must_use]
     pub fn approval(&self) -> Option<Approval> {

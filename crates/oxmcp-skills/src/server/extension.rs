@@ -120,7 +120,7 @@ fn freshness(registry: &Registry, cx: &RequestContext) -> Option<Freshness> {
 fn start(cursor: Option<&str>) -> Result<Option<&str>> {
     match cursor.filter(|it| !it.is_empty()) {
         Some(cursor) if !cursor.starts_with("skill://") => Err(Error::invalid_params(format!(
-            "unknown cursor {cursor:?}; use the `nextCursor` of the page before"
+            "unknown cursor {cursor:?}; use the `nextCursor` of the previous page"
         ))),
         cursor => Ok(cursor),
     }
@@ -143,7 +143,7 @@ fn get(registry: &Registry, cx: &RequestContext, params: &GetParams) -> Result<G
     let snapshot = registry.snapshot();
     let skill = snapshot.skill(uri).ok_or_else(|| {
         Error::invalid_params(format!(
-            "no skill is served at {uri:?}; use the URI of a SKILL.md from `skills/list`"
+            "no skill at {uri:?}; use the URI of a SKILL.md from `skills/list`"
         ))
     })?;
     Ok(GetResult {

@@ -132,7 +132,7 @@ impl Registry {
         let mut sources = lock(&self.sources);
         let failed = |problem: String| {
             Error::misuse(format!(
-                "could not reload the skills: {problem}; the skills stay as they were"
+                "could not reload the skills: {problem}; the skills are unchanged"
             ))
         };
         let read = sources.iter().map(|(skills, _)| skills.load());

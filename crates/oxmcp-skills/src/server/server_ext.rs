@@ -19,8 +19,8 @@ pub trait ServerExt: Sized {
     #[must_use]
     fn skills(self, skills: Skills) -> Self;
 
-    /// Reads the sources of all skills again, and serves what they have now. Clients that listen for changes are notified that
-    /// the resources have changed, and subscribers of the changed files as well.
+    /// Reads the sources of all skills again, and serves the result. Clients that listen for changes are notified that
+    /// the resources have changed, and so are subscribers to the changed files.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ pub trait ServerExt: Sized {
     /// ```
     ///
     /// # Errors
-    /// The first mistake in the files, or if the server has no skills. Then the skills stay as they were.
+    /// The first mistake in the files, or if no skills were added to the server. The skills then stay unchanged.
     ///
     /// # Cancel safety
     /// The reload continues in the background if the future is dropped.

@@ -21,8 +21,8 @@ type Files = Arc<dyn Fn() -> Result<Vec<(String, Bytes)>, String> + Send + Sync>
 /// Skills that a server offers: directories with a `SKILL.md`, from the file system, from the program, or from a function.
 /// [`ServerExt::skills`](crate::ServerExt::skills) adds them to a server.
 ///
-/// The files are read once, and again by [`ServerExt::reload_skills`](crate::ServerExt::reload_skills). What clients read, and the
-/// digests that they verify it with, are always those of the same moment.
+/// The files are read once, and again by [`ServerExt::reload_skills`](crate::ServerExt::reload_skills). The files that clients read
+/// and the digests that they verify them with always match.
 ///
 /// A `SKILL.md` begins with frontmatter in YAML, with at least `name`, which is that of its directory, and `description`. The
 /// URI of a file is `skill://`, the path within the source, and a [prefix](Self::prefix) before it, as in
@@ -55,8 +55,8 @@ pub struct Skills {
 }
 
 impl Skills {
-    /// Reads skills from a directory: every directory in it that has a `SKILL.md`, at any depth. Skills may contain others. A
-    /// directory that has a `SKILL.md` itself is one skill.
+    /// Reads skills from a directory: every directory in it that has a `SKILL.md`, at any depth. Skills may contain others. If the
+    /// given directory itself has a `SKILL.md`, it is one skill.
     ///
     /// Hidden files and directories, whose names begin with a dot, are not served, nor are symbolic links, and nothing outside
     /// the directory can be reached, even if it changes while it is read. The directory is read when the skills are added to a
@@ -82,7 +82,7 @@ impl Skills {
         Self::of(Arc::new(read), true)
     }
 
-    /// Serves skills that are in the program: pairs of a path, with `/` between names, and the contents.
+    /// Serves skills that are compiled into the program: pairs of a path, with `/` between names, and the contents.
     ///
     /// ```
     /// use oxmcp_skills::Skills;
@@ -105,7 +105,7 @@ impl Skills {
     }
 
     /// Serves skills that a function returns, as pairs of a path and the contents: from a database, or an archive. It is called
-    /// when the skills are added to a server, and at each reload, and may block. It may return no skill.
+    /// when the skills are added to a server, and at each reload, and may block. It may return no skills.
     ///
     /// ```
     /// use oxmcp_skills::Skills;
@@ -145,7 +145,7 @@ impl Skills {
         }
     }
 
-    /// Sets the beginning of the paths in URIs, such as `acme` or `acme/billing`, so that they tell whose skills these are.
+    /// Sets a prefix for the paths in URIs, such as `acme` or `acme/billing`, so that they show whose skills these are.
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
         let prefix = prefix.as_ref();
         let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-._~".contains(&it);
@@ -153,7 +153,7 @@ impl Skills {
         self.prefix = prefix.split('/').map(str::to_owned).collect();
         if !self.prefix.iter().all(|name| is_valid(name)) {
             let problem = format!(
-                "invalid prefix {prefix:?}; use names of a-z, 0-9, \"-\", \".\" and \"_\" with \"/\" between them"
+                "invalid prefix {prefix:?}; use names of A-Z, a-z, 0-9, \"-\", \".\", \"_\" and \"~\" with \"/\" between them"
             );
             self.problem.get_or_insert(problem);
         }
@@ -161,15 +161,15 @@ impl Skills {
     }
 
     /// Sets the number of entries of a page of `skills/list`, and of directories. 0 means the default, 50. If a server has several
-    /// sources of skills, the smallest counts.
+    /// sources of skills, the smallest number applies.
     pub fn page_size(mut self, entries: usize) -> Self {
         self.page_size = if entries == 0 { PAGE_SIZE } else { entries };
         self
     }
 
-    /// Sets for how long clients may use entries and files without asking again, and whether they may be shared
+    /// Sets how long clients may use entries and files without asking again, and whether they may be shared
     /// (2026-07-28 and later). By default they are stale at once and private. If a server has several sources of skills, the most
-    /// careful hint counts.
+    /// restrictive hint applies.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).
     pub fn cache(mut self, hint: CacheHint) -> Self {
         self.cache = hint;
@@ -177,13 +177,13 @@ impl Skills {
     }
 
     /// Adds a sentence to the instructions of the server that names the skills: many models use skills only then. It names those
-    /// that exist when the server is built. Call [`Server::instructions`](oxmcp::Server::instructions) before.
+    /// that exist when the server is built. Call [`Server::instructions`](oxmcp::Server::instructions) first.
     pub fn mention_in_instructions(mut self) -> Self {
         self.is_mentioned = true;
         self
     }
 
-    /// Also offers each skill as a prompt, with the same name and description, for hosts that know no skills. The prompt is the
+    /// Also offers each skill as a prompt, with the same name and description, for hosts that do not support skills. The prompt is the
     /// `SKILL.md`.
     pub fn also_as_prompts(mut self) -> Self {
         self.are_prompts = true;

@@ -162,13 +162,13 @@ fn add_skill(
         let count = resources.len();
         return Err(at(
             directory,
-            &format!("{count} files; a skill has at most {MAX_FILES}"),
+            &format!("{count} files; a skill can have at most {MAX_FILES}"),
         ));
     }
     if total > MAX_TOTAL_BYTES {
         return Err(at(
             directory,
-            &format!("{total} bytes; the files of a skill have at most {MAX_TOTAL_BYTES}"),
+            &format!("{total} bytes; the files of a skill can have at most {MAX_TOTAL_BYTES}"),
         ));
     }
     let uri = uri_of(prefix, &path);
@@ -217,7 +217,7 @@ fn check(frontmatter: &JsonObject, directory: &str) -> Result<(String, String), 
     let own = directory.rsplit('/').next().unwrap_or(directory);
     if name != own {
         return Err(format!(
-            "the name {name:?} is not that of the directory, {own:?}; rename one of them"
+            "the name {name:?} is not the directory's name, {own:?}; rename one of them"
         ));
     }
     let description = string(frontmatter, "description")?;

@@ -280,7 +280,7 @@ async fn server_without_skills_is_an_error() {
         let error = skills.list().await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "could not list skills: the server \"shop\" does not declare that it has any"
+            "could not use skills: the server \"shop\" does not declare the extension"
         );
         assert!(matches!(
             skills.get(URI).await,
@@ -299,8 +299,5 @@ async fn unknown_skill_is_the_error_of_the_server() {
         .get("skill://none/SKILL.md")
         .await
         .unwrap_err();
-    assert!(
-        error.to_string().contains("no skill is served at"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("no skill at"), "{error}");
 }

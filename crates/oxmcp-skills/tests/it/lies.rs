@@ -170,7 +170,7 @@ async fn wrong_digest_is_refused() {
     let error = peer.failure().await;
     assert_eq!(
         error.to_string(),
-        "could not verify skill://a/SKILL.md: its digest is not that of the entry; do not use it"
+        "could not verify skill://a/SKILL.md: its digest does not match the entry; do not use it"
     );
     assert_eq!(peer.count(), (2, 1));
 }
@@ -389,7 +389,7 @@ async fn entry_of_another_skill_is_refused() {
     assert!(
         error
             .to_string()
-            .contains("it is that of \"skill://a/SKILL.md\""),
+            .contains("it is the entry of \"skill://a/SKILL.md\""),
         "{error}"
     );
 }

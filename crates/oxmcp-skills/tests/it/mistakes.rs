@@ -36,11 +36,11 @@ fn frontmatter_is_checked() {
         ),
         (
             "name: A\ndescription: b",
-            "a/SKILL.md: invalid name \"A\"; use 1 to 64 of a-z, 0-9 and single hyphens, none at an end",
+            "a/SKILL.md: invalid name \"A\"; use 1 to 64 of a-z, 0-9 and single hyphens, not at the beginning or end",
         ),
         (
             "name: b\ndescription: b",
-            "a/SKILL.md: the name \"b\" is not that of the directory, \"a\"; rename one of them",
+            "a/SKILL.md: the name \"b\" is not the directory's name, \"a\"; rename one of them",
         ),
         (
             "name: a\ndescription: ''",
@@ -100,7 +100,7 @@ fn files_are_checked() {
     assert_eq!(
         with("report/big", vec![0; 16 << 20]),
         format!(
-            "report: {} bytes; the files of a skill have at most 16777216",
+            "report: {} bytes; the files of a skill can have at most 16777216",
             (16 << 20) + REPORT.len()
         )
     );
@@ -108,7 +108,7 @@ fn files_are_checked() {
     let many = many.chain([("report/SKILL.md".to_owned(), REPORT.to_owned())]);
     assert_eq!(
         problem(Skills::embedded(many)),
-        "report: 513 files; a skill has at most 512"
+        "report: 513 files; a skill can have at most 512"
     );
     let none: [(&str, &str); 1] = [("report/README.md", "")];
     assert_eq!(

@@ -93,7 +93,7 @@ async fn failed_reload_changes_nothing() {
         "{error}"
     );
     assert!(
-        error.to_string().contains("the skills stay as they were"),
+        error.to_string().contains("the skills are unchanged"),
         "{error}"
     );
     assert_eq!(names(&server).await, ["refunds"]);

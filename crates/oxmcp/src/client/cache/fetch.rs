@@ -128,11 +128,7 @@ async fn fetch_or_stale(
 }
 
 /// Makes the call, and stores its response.
-async fn fetch(
-    mut request: CallRequest,
-    lookup: &Arc<CacheLookup>,
-    read: Read<'_>,
-) -> Result<()> {
+async fn fetch(mut request: CallRequest, lookup: &Arc<CacheLookup>, read: Read<'_>) -> Result<()> {
     let session = request.session.clone();
     let client = session.client();
     let cacheable = client.response_cache().begin(lookup);

@@ -15,9 +15,7 @@ use tokio::time::Instant;
 
 use crate::{
     client::cache::{
-        key::{
-            CacheLookup, CacheRequest, Invalidation, Owner, Partition, ServerIdentity,
-        },
+        key::{CacheLookup, CacheRequest, Invalidation, Owner, Partition, ServerIdentity},
         options::CacheOptions,
         store::Store,
     },

@@ -43,10 +43,10 @@ type Sink = Arc<dyn Fn(AuditEntry) + Send + Sync>;
 
 /// A record of each request, passed to a function when the request has ended; a [middleware](crate::middleware).
 ///
-/// By default, calls of tools, and requests for prompts, resources and subscriptions to resources are recorded. Each gets exactly
-/// one entry, also if it is refused by a layer inside this one, cancelled, or times out. Arguments of tools are redacted by the
-/// input schema: a property with `"writeOnly": true` or `"format": "password"` is not recorded, nor are the arguments of a tool
-/// that does not exist. Long arguments are cut.
+/// By default, tool calls, and requests for prompts, resources and subscriptions to resources are recorded. Each gets exactly
+/// one entry, even if it is refused by a layer inside this one, is cancelled or times out. Arguments of tools are redacted by the
+/// input schema: the value of a property with `"writeOnly": true` or `"format": "password"` becomes `[redacted]`, and so do all
+/// values in the arguments of a tool that does not exist. Long arguments are cut.
 ///
 /// The function is called on the task of the request, and must be quick.
 ///
@@ -174,7 +174,7 @@ impl Audit {
         self
     }
 
-    /// Redacts further properties, by their names at any depth, without regard to case.
+    /// Redacts further properties by name, at any depth, ignoring case.
     #[must_use]
     pub fn redact<N: AsRef<str>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         let names = names.into_iter().map(|it| it.as_ref().to_lowercase());

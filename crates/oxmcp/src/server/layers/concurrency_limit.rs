@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A limit on the number of requests that run at the same time; a [middleware](crate::middleware).
 ///
-/// By default, the calls of tools are limited, for all callers together, and a request beyond the limit is refused at once: over
+/// By default, tool calls are limited, across all callers, and a request beyond the limit is refused at once: over
 /// HTTP with the status 429 and `Retry-After` ([`Error::with_retry_after`]). With [`queue`](Self::queue), requests wait first.
 /// Clones share their counts.
 ///
@@ -98,7 +98,7 @@ impl ConcurrencyLimit {
 
     counted_methods!();
 
-    /// Lets this many further requests wait for at most this time, in order, before they are refused.
+    /// Lets this many further requests wait in order, each for at most this time, before they are refused.
     #[must_use]
     pub fn queue(mut self, requests: usize, longest_wait: Duration) -> Self {
         self.waiting = requests;
@@ -168,7 +168,7 @@ impl ConcurrencyLimit {
     fn refusal(&self) -> Error {
         let running = self.running;
         Error::limit(format!(
-            "too many requests at the same time: the limit is {running}; retry when an earlier one has ended"
+            "too many concurrent requests: the limit is {running}; retry when one of them has ended"
         ))
         .with_retry_after(PAUSE)
     }

@@ -24,8 +24,8 @@ const ENTRY: usize = 256;
 /// Results that were too long for a response, which their callers can read as resources; see
 /// [`ResultLimit::keep`](super::ResultLimit::keep). Clones share the results.
 ///
-/// A result can be read only by its principal; without authentication, only in its session; and over HTTP without either by
-/// all who know its URI, which is not guessable. It is kept in the memory of this process: behind a load balancer, another node
+/// A result can be read only by its principal; without authentication, only in its session; and over HTTP with neither, by
+/// anyone who knows its URI, which cannot be guessed. It is kept in the memory of this process: behind a load balancer, another node
 /// does not have it.
 ///
 /// ```
@@ -93,7 +93,7 @@ impl KeptResults {
         }
     }
 
-    /// Sets the number of bytes that are kept in all. Default: 64 MiB. The oldest results make space for new ones, and a result
+    /// Sets the maximum total number of bytes that are kept. Default: 64 MiB. The oldest results make room for new ones, and a result
     /// that is longer is not kept.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
@@ -123,7 +123,7 @@ impl KeptResults {
                 })
             }
         })
-        .description("A result of a tool that was too long for its response")
+        .description("A tool result that was too long for its response")
     }
 
     /// Keeps a result for its caller. Returns the link to it; `None` if it is too long, or the system has no random bytes.

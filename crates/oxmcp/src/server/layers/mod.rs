@@ -1,8 +1,8 @@
 //! Layers for servers in production: limits on rates, concurrency, time and results, and an audit log.
 //!
-//! Each of them is a [middleware](crate::middleware), added with [`Server::layer`](crate::Server::layer). Nothing is paid for a
-//! layer that is not added. The first layer is outermost: put [`Audit`] first, so that it records the calls that the other
-//! layers refuse, too.
+//! Each of them is a [middleware](crate::middleware), added with [`Server::layer`](crate::Server::layer). A layer that you do not
+//! add costs nothing. The first layer is outermost: put [`Audit`] first, so that it also records the calls that the other
+//! layers refuse.
 //!
 //! ```
 //! use std::time::Duration;
@@ -19,7 +19,7 @@
 //! # let _ = server;
 //! ```
 //!
-//! The limits are those of one process: on several nodes, each counts its own requests.
+//! The limits apply to one process: on several nodes, each counts its own requests.
 
 mod audit;
 mod concurrency_limit;

@@ -33,11 +33,11 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// A limit on the number of requests in a period; a [middleware](crate::middleware).
 ///
-/// A caller may make all of its requests at once, and then gets one for each equal part of the period: with 60 in a minute, one
-/// each second. A refused request has no effect, and gets an error that tells when to repeat it: over HTTP with the status 429
-/// and `Retry-After` ([`Error::with_retry_after`]). Clients of this SDK then wait, and repeat it within its deadline.
+/// A caller may make all of its requests at once, and then regains them at an even rate: with 60 per minute, one
+/// each second. A refused request has no effect, and gets an error that says when to retry: over HTTP with the status 429
+/// and `Retry-After` ([`Error::with_retry_after`]). Clients of this SDK then wait, and retry within the request's deadline.
 ///
-/// By default, the calls of tools are limited, for all callers together. Clones share their counts.
+/// By default, tool calls are limited, across all callers. Clones share their counts.
 ///
 /// ```
 /// use std::time::Duration;
@@ -90,8 +90,8 @@ impl RateLimit {
 
     counted_methods!();
 
-    /// Sets how many shares are counted at the same time: principals, sessions and tools. Default: 10 000. Further callers have
-    /// one share together, until another one is unused.
+    /// Sets how many principals, sessions and tools are counted separately at the same time. Default: 10,000. Further ones share
+    /// one count, until a separate one becomes unused.
     #[must_use]
     pub fn max_shares(mut self, shares: usize) -> Self {
         self.max_shares = shares;

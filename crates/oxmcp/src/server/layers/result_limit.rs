@@ -33,9 +33,9 @@ const SMALLEST: usize = 1024;
 /// The space for the words about a cut, and for the link to the whole result.
 const RESERVED: usize = 640;
 
-/// A limit on the length of the results of tools, which fill the context of a model; a [middleware](crate::middleware).
+/// A limit on the length of tool results, which would fill a model's context; a [middleware](crate::middleware).
 ///
-/// A longer result is cut: the texts from its beginning that fit, and words for the model about what is missing. With
+/// A longer result is cut: the model gets as much of its beginning as fits, and a note that the rest is missing. With
 /// [`keep`](Self::keep), a link leads to the whole result. Structured content cannot be cut and still match the tool's output
 /// schema, so a result with it becomes an error for the model, with the beginning of its text. With [`refuse`](Self::refuse),
 /// every longer result becomes an error, without any of its content.
@@ -75,14 +75,14 @@ impl ResultLimit {
         self
     }
 
-    /// Keeps the whole of a result that is cut, and links it. Add [`KeptResults::template`] to the server.
+    /// Keeps the whole of a result that is cut, and adds a link to it. Add [`KeptResults::template`] to the server.
     #[must_use]
     pub fn keep(mut self, kept: &KeptResults) -> Self {
         self.kept = Some(kept.clone());
         self
     }
 
-    /// Replaces longer results by errors, without any of their content.
+    /// Replaces longer results with errors, without any of their content.
     #[must_use]
     pub fn refuse(mut self) -> Self {
         self.refuses = true;
@@ -167,7 +167,10 @@ fn cut(
         words.push_str(" Its structured content was left out.");
     }
     match &link {
-        Some(link) => words.push_str(&format!(" Read the resource {} for the whole.]", link.uri)),
+        Some(link) => words.push_str(&format!(
+            " Read the resource {} for the whole result.]",
+            link.uri
+        )),
         None => words.push_str(" Ask for less at once to see the rest.]"),
     }
     result.content.push(ContentBlock::text(words));

@@ -25,8 +25,8 @@ use crate::{
 /// A limit on the time that a request may take; a [middleware](crate::middleware).
 ///
 /// It applies to calls of tools, prompts, resources and completions. When the time is over, the handler is dropped at its next
-/// `await`, and the caller gets an error that [`is_timeout`](Error::is_timeout) for the layers around this one. The time for
-/// which a handler waits for an answer of the user counts (up to 2025-11-25), and so does the time for which the layers inside
+/// `await`, and the caller gets an error; layers around this one can detect it with [`is_timeout`](Error::is_timeout). The time
+/// that a handler waits for an answer from the user counts (up to 2025-11-25), and so does the time that the layers inside
 /// this one wait. A call that [became a task](crate::DetachableCall::detach) has been answered, and is not limited.
 ///
 /// ```
