@@ -21,6 +21,11 @@ use crate::{
 const TOKEN_BYTES: usize = 24;
 
 pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
+    if args.connection.decline || !args.connection.answer.is_empty() {
+        return Err(Failure::usage(
+            "the clients of a bridge answer the questions of its servers; leave out `--answer` and `--decline`",
+        ));
+    }
     let servers = Server::find_all(args.target, terminal)?;
     let gateway = start(servers, &args.rules, Arc::new(args.connection), terminal).await?;
     let server = gateway.server();
