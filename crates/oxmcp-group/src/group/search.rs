@@ -28,7 +28,7 @@ const MAX_RESULTS: usize = 8;
 /// # async fn run(group: oxmcp_group::GroupSession) -> oxmcp::Result<()> {
 /// let search = group.tool_search().max_results(5);
 /// let definitions = ModelApi::AnthropicMessages.tools(search.tools().iter());
-/// // What the model calls, by name and arguments:
+/// // The calls of the model:
 /// let found = search.call("search_tools", json!({"query": "create an issue"})).await?;
 /// let created = search.call("call_tool", json!({"name": "git_create_issue", "arguments": {"title": "tea"}})).await?;
 /// # let _ = (definitions, found, created);
