@@ -47,7 +47,9 @@ pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<
     let (for_page, page) = listen().await?;
     let (for_sandbox, sandbox) = listen().await?;
     let token = token::random()?;
+    let code = token::random()?;
     let url = format!("{page}/#{token}");
+    let once = format!("{page}/#once-{code}");
     let opens = terminal.has_person() && !args.connection.no_browser;
     let hub = Hub::new(servers, args.connection, terminal.clone(), sandbox.clone());
     let events = Arc::clone(&hub.events);
@@ -55,15 +57,18 @@ pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<
         events.push("sdk", None, json!({"level": level, "text": text}));
     });
     let site = Site::new(Arc::clone(&hub), token, page, sandbox);
+    if opens {
+        site.open_once(code);
+    }
     match as_json {
         true => output::json_line(&json!({"url": url}))?,
         false => output::text(&url)?,
     }
     if opens {
         let terminal = terminal.clone();
-        // A browser in the terminal runs until the user leaves it.
+        // A browser in the terminal runs until the user leaves it. Others may read its command line, so the token is not in it.
         spawn_blocking(move || {
-            if webbrowser::open(&url).is_err() {
+            if webbrowser::open(&once).is_err() {
                 terminal.note("could not open a browser; open the URL yourself");
             }
         });

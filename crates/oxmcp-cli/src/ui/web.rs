@@ -1,13 +1,16 @@
 //! The two sites: the page with its API, and the sandbox of apps at another origin. Both are only for the browser of this
 //! machine's user: requests must name this host, come from this origin, and present the token.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use axum::{
     Json, Router,
     body::{Body, Bytes},
     extract::{DefaultBodyLimit, Path, Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, HeaderName, StatusCode, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -40,6 +43,8 @@ const TOKEN: &str = "x-oxmcp-token";
 pub(crate) struct Site {
     pub hub: Arc<Hub>,
     pub token: Secret,
+    /// Opens the page once, in place of the token.
+    pub code: Mutex<Option<Secret>>,
     /// The origins of the page and of the sandbox.
     pub page: String,
     pub sandbox: String,
@@ -53,10 +58,16 @@ impl Site {
         Arc::new(Self {
             hub,
             token: Secret::new(token),
+            code: Mutex::default(),
             page,
             sandbox,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         })
+    }
+
+    /// Lets one page exchange this code for the token.
+    pub(crate) fn open_once(&self, code: String) {
+        *self.code.lock().unwrap_or_else(PoisonError::into_inner) = Some(Secret::new(code));
     }
 }
 
@@ -78,6 +89,7 @@ pub(crate) fn page(site: &Arc<Site>) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/{name}", get(file))
+        .route("/api/open", post(open))
         .merge(api)
         .layer(from_fn_with_state(Arc::clone(site), is_for_page))
         .with_state(Arc::clone(site))
@@ -133,6 +145,10 @@ async fn index(State(site): Shared) -> Response {
         (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned()),
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::REFERRER_POLICY, "no-referrer".to_owned()),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin".to_owned(),
+        ),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
@@ -169,6 +185,23 @@ async fn proxy(State(site): Shared, Path(key): Path<String>) -> Response {
     }
 }
 
+#[derive(Deserialize)]
+struct Code {
+    code: String,
+}
+
+/// Gives the token to the first page that presents the code.
+async fn open(State(site): Shared, Json(it): Json<Code>) -> Response {
+    let presented = Some(Secret::new(it.code));
+    let mut code = site.code.lock().unwrap_or_else(PoisonError::into_inner);
+    if *code != presented {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    *code = None;
+    let token = json!({"token": site.token.expose()});
+    ([(header::CACHE_CONTROL, "no-store")], Json(token)).into_response()
+}
+
 async fn state(State(site): Shared) -> Json<Value> {
     let hub = &site.hub;
     let elapsed = u64::try_from(hub.events.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -199,7 +232,8 @@ async fn events(State(site): Shared, Json(After { from }): Json<After>) -> Respo
         let batch = hub.events.from(from).await;
         let mut text = String::new();
         if batch.is_gap {
-            text.push_str("event: gap\ndata: {}\n\n");
+            let first = batch.next - batch.events.len() as u64;
+            text.push_str(&format!("event: gap\ndata: {{}}\n\nid: {first}\n\n"));
         }
         for event in &batch.events {
             text.push_str("data: ");

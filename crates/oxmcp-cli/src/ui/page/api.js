@@ -3,14 +3,26 @@
 
 const KEY = 'oxmcp-token';
 
-/** The token, which the fragment of the URL has brought. It leaves the address bar, and survives a reload. */
-const token = (() => {
-  const brought = location.hash.slice(1);
-  if (brought) {
-    sessionStorage.setItem(KEY, brought);
-    history.replaceState(null, '', location.pathname);
+const ONCE = 'once-';
+
+let token = sessionStorage.getItem(KEY) ?? '';
+let isKept = true;
+
+/** Takes the token from the fragment of the URL, or exchanges the code there for it. The fragment leaves the address bar. */
+const brought = (async () => {
+  const fragment = location.hash.slice(1);
+  if (!fragment) return;
+  history.replaceState(null, '', location.pathname);
+  if (fragment.startsWith(ONCE)) {
+    const code = fragment.slice(ONCE.length);
+    const response = await fetch('/api/open', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ code }) });
+    // A page that is loaded again has the token already.
+    if (!response.ok) return;
+    token = (await response.json()).token;
+  } else {
+    token = fragment;
   }
-  return brought || sessionStorage.getItem(KEY) || '';
+  isKept = false;
 })();
 
 /** A request that the program has refused. */
@@ -30,6 +42,7 @@ export class Refused extends Error {
  * @param {unknown} body
  */
 async function send(path, body) {
+  await brought;
   const isText = typeof body === 'string';
   const response = await fetch(`/api/${path}`, {
     method: 'POST',
@@ -37,6 +50,11 @@ async function send(path, body) {
     body: isText ? body : JSON.stringify(body ?? {}),
   });
   if (!response.ok) throw new Refused(response.status, await response.text() || `the program answered with ${response.status}`);
+  if (!isKept) {
+    // It has proved to be the token, and survives a reload.
+    sessionStorage.setItem(KEY, token);
+    isKept = true;
+  }
   return response;
 }
 
@@ -62,16 +80,42 @@ export async function events(from, receive, gap) {
   const response = await send('events', { from });
   const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   const decoder = new TextDecoder();
-  let [rest, next] = ['', from];
-  for (;;) {
-    const part = await reader.read().catch(() => ({ done: true, value: undefined }));
-    if (part.done) return next;
-    const blocks = (rest + decoder.decode(part.value, { stream: true })).split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      if (block.startsWith('data: ')) receive(JSON.parse(block.slice(6)));
-      else if (block.startsWith('id: ')) next = Number(block.slice(4));
-      else if (block.startsWith('event: gap')) gap();
+  /** @type {string[]} the beginning of a block, in parts: they are joined when it is whole */
+  let begun = [];
+  let next = from;
+  try {
+    for (;;) {
+      const part = await reader.read().catch(() => ({ done: true, value: undefined }));
+      if (part.done) return next;
+      const text = decoder.decode(part.value, { stream: true });
+      if (!text) continue;
+      const isWhole = text.includes('\n\n') || text.startsWith('\n') && begun.at(-1)?.endsWith('\n');
+      begun.push(text);
+      if (!isWhole) continue;
+      const blocks = begun.join('').split('\n\n');
+      begun = [blocks.pop() ?? ''];
+      for (const block of blocks) {
+        if (block.startsWith('data: ')) {
+          // An event that cannot be shown must not stop the others, and is not read again.
+          next += 1;
+          attempt(() => receive(JSON.parse(block.slice(6))));
+        } else if (block.startsWith('id: ')) next = Number(block.slice(4));
+        else if (block.startsWith('event: gap')) attempt(gap);
+      }
     }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * Calls a function, and reports what it throws to the console.
+ * @param {() => void} act
+ */
+export function attempt(act) {
+  try {
+    act();
+  } catch (error) {
+    reportError(error);
   }
 }

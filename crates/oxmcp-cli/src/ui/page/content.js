@@ -99,8 +99,8 @@ export function resourceContents(contents) {
  * @param {(uri: string) => void} read reads a resource that is linked
  */
 export function contentBlock(block, read) {
-  const audience = block.annotations?.audience?.join(', ');
-  const notes = [audience && chip(`for ${visible(audience)}`), block.annotations?.priority !== undefined && chip(`priority ${visible(block.annotations.priority)}`)];
+  const audience = [block.annotations?.audience ?? []].flat().map(visible).join(', ');
+  const notes = [audience && chip(`for ${audience}`), block.annotations?.priority !== undefined && chip(`priority ${visible(block.annotations.priority)}`)];
   const body = blockBody(block, read);
   return h('div', { class: 'block' }, notes.some(Boolean) && h('div', { class: 'row' }, ...notes), body);
 }

@@ -10,7 +10,9 @@ const DANGEROUS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u2
  * @param {unknown} text
  */
 export function visible(text) {
-  return String(text ?? '').replace(/\r\n/g, '\n').replace(DANGEROUS, (it) => `\\u{${(it.codePointAt(0) ?? 0).toString(16)}}`);
+  // The text of an object is what its own members make of it.
+  const shown = text !== null && typeof text === 'object' ? JSON.stringify(text) : String(text ?? '');
+  return shown.replace(/\r\n/g, '\n').replace(DANGEROUS, (it) => `\\u{${(it.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /**
@@ -52,6 +54,18 @@ export function add(element, ...children) {
 export function fill(element, ...children) {
   element.replaceChildren();
   add(element, ...children);
+}
+
+/**
+ * What a function makes, or the reason why it cannot be shown: servers send values of any kind.
+ * @param {() => any} make
+ */
+export function attempted(make) {
+  try {
+    return make();
+  } catch (error) {
+    return h('p', { class: 'empty problem' }, `This cannot be shown: ${/** @type {Error} */ (error).message}`);
+  }
 }
 
 /**

@@ -40,7 +40,7 @@ export function resolved(schema, root, depth = 0) {
   if (typeof it.$ref === 'string') {
     const { $ref: path, ...others } = it;
     const steps = path.startsWith('#/') ? path.slice(2).split('/') : path === '#' ? [] : null;
-    const target = steps?.reduce((/** @type {any} */ at, /** @type {string} */ step) => at?.[decodeURIComponent(step).replace(/~1/g, '/').replace(/~0/g, '~')], root);
+    const target = steps?.reduce((/** @type {any} */ at, /** @type {string} */ step) => at?.[unescaped(step)], root);
     if (!target) return others;
     it = { ...resolved(target, root, depth + 1), ...others };
   }
@@ -67,6 +67,19 @@ export function resolved(schema, root, depth = 0) {
   return it;
 }
 
+/**
+ * A step of a pointer. One that is not escaped as a URI is taken as it is.
+ * @param {string} step
+ */
+function unescaped(step) {
+  const pointer = (/** @type {string} */ it) => it.replace(/~1/g, '/').replace(/~0/g, '~');
+  try {
+    return pointer(decodeURIComponent(step));
+  } catch {
+    return pointer(step);
+  }
+}
+
 const isNull = (/** @type {any} */ schema) => schema?.type === 'null' || schema?.const === null;
 
 /**
@@ -77,11 +90,11 @@ const isNull = (/** @type {any} */ schema) => schema?.type === 'null' || schema?
 function choices(schema) {
   const either = schema.oneOf ?? schema.anyOf;
   if (Array.isArray(either) && either.length && either.length <= MAX_CHOICES && either.every((it) => it && 'const' in it)) {
-    return either.map((it) => ({ value: it.const, name: String(it.title ?? it.const) }));
+    return either.map((it) => ({ value: it.const, name: visible(it.title ?? it.const) }));
   }
-  if ('const' in schema) return [{ value: schema.const, name: String(schema.const) }];
+  if ('const' in schema) return [{ value: schema.const, name: visible(schema.const) }];
   if (!Array.isArray(schema.enum) || !schema.enum.length || schema.enum.length > MAX_CHOICES) return null;
-  return schema.enum.map((/** @type {any} */ value, /** @type {number} */ index) => ({ value, name: String(schema.enumNames?.[index] ?? value) }));
+  return schema.enum.map((/** @type {any} */ value, /** @type {number} */ index) => ({ value, name: visible(schema.enumNames?.[index] ?? value) }));
 }
 
 /**

@@ -2,7 +2,7 @@
 // The questions of servers: forms, pages to visit, and messages of a model, which the user answers.
 import { post } from './api.js';
 import { contentBlock } from './content.js';
-import { add, button, chip, fill, h, prose, visible, webLink } from './dom.js';
+import { add, attempted, button, chip, fill, h, prose, visible, webLink } from './dom.js';
 import { schemaForm } from './form.js';
 import { jsonTree } from './json.js';
 import { store } from './store.js';
@@ -34,8 +34,8 @@ class Questions extends HTMLElement {
     }
     this.hidden = !this.#cards.size;
     const isTyping = document.activeElement?.matches('input, textarea, select');
-    const first = fresh && this.#cards.get(fresh.question);
-    if (first && !isTyping) /** @type {HTMLElement | null} */ (first.querySelector('input, textarea, select, button'))?.focus();
+    // The focus is on no button: a key that was meant for something else must not answer.
+    if (fresh && !isTyping) this.#cards.get(fresh.question)?.focus();
   }
 }
 
@@ -45,11 +45,12 @@ function questionCard(question) {
   const reply = (/** @type {any} */ body) => post('answer', { question: question.question, reply: body }).catch(() => {});
   const kinds = /** @type {Record<string, string>} */ ({ form: 'asks for information', url: 'asks you to visit a page', sampling: 'asks for a message of a model' });
   const id = `question-${question.question}`;
-  const card = h('section', { class: 'question', role: 'group', 'aria-labelledby': id, 'data-of': question.of });
+  const card = h('section', { class: 'question', role: 'group', tabindex: '-1', 'aria-labelledby': id, 'data-of': question.of });
   add(card, h('h2', { id }, h('span', { class: 'who' }, visible(server?.name ?? 'A server')), ` ${kinds[question.of]}`));
   const refuse = [button('Decline', () => reply({ action: 'decline' })), button('Cancel', () => reply({ action: 'cancel' }), { class: 'quiet', title: 'Make no choice' })];
   const body = { form, url: page, sampling }[/** @type {'form' | 'url' | 'sampling'} */ (question.of)];
-  add(card, body(question.params, (/** @type {any} */ content) => reply({ action: 'accept', content }), refuse));
+  const made = attempted(() => body(question.params, (/** @type {any} */ content) => reply({ action: 'accept', content }), refuse));
+  add(card, made, !made.contains(refuse[0]) && h('div', { class: 'actions' }, ...refuse));
   return card;
 }
 
@@ -122,7 +123,7 @@ export function ask({ title, body, form: schema, accept }) {
       dialog.remove();
     };
     dialog.addEventListener('cancel', () => end(null));
-    const no = button('Cancel', () => end(null));
+    const no = button('Cancel', () => end(null), schema ? {} : { autofocus: true });
     fill(dialog, h('h2', {}, title), ...body);
     if (schema) add(dialog, schemaForm(schema, { submit: end, label: title, actions: [h('button', { type: 'submit', class: 'primary' }, accept), no] }).element);
     else add(dialog, h('div', { class: 'actions' }, button(accept, () => end({}), { class: 'primary' }), no));

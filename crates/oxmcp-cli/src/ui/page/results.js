@@ -2,7 +2,7 @@
 // The result of an operation: its progress, and then its content, or the reason why it failed.
 import { appView } from './apps.js';
 import { contentBlock, resourceContents } from './content.js';
-import { add, button, chip, copyButton, duration, fill, h, prose, visible, webLink } from './dom.js';
+import { add, attempted, button, chip, copyButton, duration, fill, h, prose, visible, webLink } from './dom.js';
 import { jsonTree } from './json.js';
 import { isRunning, store } from './store.js';
 
@@ -28,7 +28,7 @@ export function resultCard(server, job, { read, title }) {
   const show = () => {
     card.dataset.phase = stateOf(job);
     body.setAttribute('aria-busy', String(isRunning(job)));
-    fill(body, ...(isRaw ? [jsonTree(job.result, { open: 3 })] : parts(job, read)));
+    fill(body, ...[attempted(() => (isRaw ? jsonTree(job.result, { open: 3 }) : parts(job, read)))].flat());
     if (job.view && !job.view.isShown && store.own.has(job.id)) frame.append(appView(job.view));
     // Progress changes only the body: a button that is replaced while it is pressed would not be clicked.
     const now = `${stateOf(job)} ${isRaw}`;
@@ -88,7 +88,8 @@ function parts(job, read) {
   }
   if (job.error) {
     shown.push(h('p', { class: 'problem' }, job.error.code !== null && job.error.code !== undefined && h('code', {}, `${job.error.code} `), visible(job.error.message)));
-    for (const it of job.error.data?.elicitations ?? []) shown.push(h('p', {}, visible(it.message), ' ', webLink(String(it.url))));
+    const elicitations = job.error.data?.elicitations;
+    for (const it of Array.isArray(elicitations) ? elicitations : []) shown.push(h('p', {}, visible(it?.message), ' ', webLink(visible(it?.url))));
     if (job.error.data !== null && job.error.data !== undefined) shown.push(jsonTree(job.error.data));
     return shown;
   }

@@ -1,7 +1,7 @@
 // @ts-check
 // One server: its sections, and the one that is shown.
 import { post } from './api.js';
-import { arrows, button, chip, eachFrame, fill, h, prose, visible } from './dom.js';
+import { arrows, attempted, button, chip, eachFrame, fill, h, prose, visible } from './dom.js';
 import { ask } from './questions.js';
 import { resultCard } from './results.js';
 import { isRunning, store } from './store.js';
@@ -240,11 +240,9 @@ export function masterDetail(server, key, { label, entries, show, definitionOf, 
     const all = entries();
     const wanted = filter.value.trim().toLowerCase();
     const matching = all.filter((it) => !wanted || `${it.title} ${it.text ?? ''}`.toLowerCase().includes(wanted));
-    const current = all.some((it) => it.key === server.chosen[key]) ? server.chosen[key] ?? '' : '';
-    if (!current && all[0]) {
-      server.chosen[key] = all[0].key;
-      return render();
-    }
+    // A key may be empty: servers choose the names of their tools.
+    if (all[0] && !all.some((it) => it.key === server.chosen[key])) server.chosen[key] = all[0].key;
+    const current = all.length ? server.chosen[key] : undefined;
     // Entries that are the same stay: one that is replaced while it is pressed would not be clicked.
     const now = JSON.stringify(matching.map((it) => [it.key, it.title, it.text, (it.marks ?? []).map((mark) => mark && mark.textContent)]));
     if (now !== listed || !matching.length) {
@@ -261,27 +259,14 @@ export function masterDetail(server, key, { label, entries, show, definitionOf, 
       else it.removeAttribute('aria-current');
     }
     // A form is not replaced under the hands of its user, unless the definition of its entry has changed.
-    const definition = JSON.stringify([current, current && definitionOf(current)]);
-    if (current && shown === definition && detail.hasChildNodes()) return undefined;
+    const definition = JSON.stringify([current, current !== undefined && definitionOf(current)]);
+    if (current !== undefined && shown === definition && detail.hasChildNodes()) return undefined;
     shown = definition;
-    fill(detail, back, current ? attempted(show, current) : h('p', { class: 'empty' }, empty()));
+    fill(detail, back, current !== undefined ? attempted(() => show(current)) : h('p', { class: 'empty' }, empty()));
     return undefined;
   };
   filter.addEventListener('input', render);
   return { element, render };
-}
-
-/**
- * An entry, or the reason why it cannot be shown: servers send schemas of any kind.
- * @param {(key: string) => any} show
- * @param {string} key
- */
-function attempted(show, key) {
-  try {
-    return show(key);
-  } catch (error) {
-    return h('p', { class: 'empty problem' }, `This cannot be shown: ${/** @type {Error} */ (error).message}`);
-  }
 }
 
 /** The operations of a server that run or are over. */

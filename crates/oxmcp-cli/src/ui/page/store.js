@@ -1,6 +1,6 @@
 // @ts-check
 // The state of the page: the servers, and what the events have told about them.
-import { Refused, events, post } from './api.js';
+import { Refused, attempt, events, post } from './api.js';
 
 /**
  * @typedef {{ id: string, at: number, operation: any, phase: string, progress?: any, task?: any, result?: any, error?: any,
@@ -39,7 +39,8 @@ class Changing {
    * @param {any} [value]
    */
   changed(part, value) {
-    for (const act of [...this.#listeners.get(part) ?? []]) act(value);
+    // A server can send what a listener does not expect.
+    for (const act of [...this.#listeners.get(part) ?? []]) attempt(() => act(value));
   }
 }
 
