@@ -386,7 +386,18 @@ async function hostileServer(world) {
   await ui.press('Call tool', '.detail');
   await ui.page.waitForSelector('ox-questions [data-of=form]');
   await ui.press('Send', 'ox-questions');
-  await ui.page.waitForSelector('.detail .result[data-phase=done]');
+  // The question with a schema that makes no sense can be refused, and so can the page that comes after it.
+  await ui.page.waitForFunction(() => {
+    const done = document.querySelector('.detail .result[data-phase=done]');
+    const decline = [...document.querySelectorAll('ox-questions button')].find((it) => it.textContent === 'Decline');
+    if (!done) decline?.click();
+    return done;
+  });
+  await ui.choose('fail');
+  await ui.call('failed');
+  await ui.choose('odd');
+  await ui.press('Call tool', '.detail');
+  await ui.page.waitForSelector('.detail .result:not([data-phase=running])');
   await ui.choose('view');
   await ui.call();
   const frame = await (await ui.page.waitForSelector('.app iframe')).contentFrame();

@@ -151,6 +151,19 @@ impl Server {
         }
     }
 
+    /// Everything that the user must agree to before the server is used, if a configuration file names it: its program, or a URL
+    /// that gets values of the environment.
+    pub(crate) fn consent(&self) -> Option<String> {
+        match &self.place {
+            Place::Config(found) => {
+                let is_asked =
+                    found.config.command_line().is_some() || found.config.sends_variables();
+                is_asked.then(|| found.config.consent_text())
+            }
+            Place::Url(_) | Place::Program(_) => None,
+        }
+    }
+
     /// Whether the server is a program.
     pub(crate) fn is_program(&self) -> bool {
         match &self.place {

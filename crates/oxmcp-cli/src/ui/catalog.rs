@@ -46,7 +46,7 @@ enum Place {
 /// The reason for which a server cannot be started yet.
 #[derive(Debug)]
 pub(crate) enum Obstacle {
-    /// The user must confirm this command line.
+    /// The user must confirm this command line or URL, with its environment or headers.
     Consent(String),
     /// The user must answer the inputs of the configuration file.
     Inputs(Vec<Value>),
@@ -64,7 +64,7 @@ pub(crate) fn list(target: Target, terminal: &Terminal) -> Result<Vec<Listed>> {
     let listed = Server::find_all(target, terminal)?
         .into_iter()
         .map(|server| {
-            let is_ours = server.configured_command().is_none();
+            let is_ours = server.consent().is_none();
             Listed {
                 label: server.label.clone(),
                 source: None,
@@ -116,7 +116,7 @@ fn reach(server: &ServerConfig) -> String {
 }
 
 impl Listed {
-    /// The server as it is configured now. `confirmed` is the command line that the user has seen.
+    /// The server as it is configured now. `confirmed` is the text that the user has agreed to.
     ///
     /// # Errors
     /// The user must be asked first, or the configuration file has mistakes.
@@ -158,10 +158,8 @@ impl Listed {
                 Server::configured(name.clone(), found)
             }
         };
-        match server.configured_command() {
-            Some(command) if confirmed != Some(command) => {
-                Err(Obstacle::Consent(command.to_owned()))
-            }
+        match server.consent() {
+            Some(text) if confirmed != Some(text.as_str()) => Err(Obstacle::Consent(text)),
             _ => Ok(server),
         }
     }

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The operations that run at once.
+/// The operations of a server that run at once.
 const MAX_JOBS: usize = 64;
 
 /// The bytes of the name of an operation.
@@ -38,13 +38,19 @@ pub(crate) struct Hub {
     pub views: Arc<Views>,
     connector: Connector,
     servers: Vec<Entry>,
-    jobs: Mutex<BTreeMap<String, CancellationToken>>,
+    jobs: Mutex<BTreeMap<String, Job>>,
+}
+
+/// An operation that runs.
+struct Job {
+    server: usize,
+    stop: CancellationToken,
 }
 
 struct Entry {
     listed: Listed,
     state: Mutex<State>,
-    /// The command line that the user has confirmed.
+    /// The text of the command line or URL that the user has confirmed.
     confirmed: Mutex<Option<String>>,
 }
 
@@ -62,7 +68,7 @@ pub(crate) struct Connect {
     pub server: usize,
     #[serde(default)]
     pub revision: Option<String>,
-    /// The command line that the user has confirmed.
+    /// The text of the command line or URL that the user has confirmed.
     #[serde(default)]
     pub command: Option<String>,
     #[serde(default)]
@@ -124,17 +130,18 @@ impl Hub {
             .get(id)
             .ok_or_else(|| failed("unknown server"))?;
         let confirmed = asked.command.or_else(|| lock(&entry.confirmed).clone());
+        // Another page, or another click, has connected it.
+        if matches!(
+            *lock(&entry.state),
+            State::Connecting(_) | State::Connected(_)
+        ) {
+            return Ok(());
+        }
         let server =
             entry
                 .listed
                 .server(confirmed.as_deref(), asked.inputs, &self.connector.terminal)?;
         *lock(&entry.confirmed) = confirmed;
-        if matches!(
-            *lock(&entry.state),
-            State::Connecting(_) | State::Connected(_)
-        ) {
-            return Err(failed("the server is already connected"));
-        }
         let hub = Arc::clone(self);
         let connecting = tokio::spawn(Box::pin(async move {
             let revision = asked.revision.as_deref();
@@ -201,14 +208,16 @@ impl Hub {
         let stop = CancellationToken::new();
         {
             let mut jobs = lock(&self.jobs);
-            if jobs.len() >= MAX_JOBS {
+            if jobs.contains_key(&job) {
+                return Err("the operation is running already".to_owned());
+            }
+            if jobs.values().filter(|it| it.server == id).count() >= MAX_JOBS {
                 return Err(format!(
                     "{MAX_JOBS} operations are running; cancel one first"
                 ));
             }
-            if jobs.insert(job.clone(), stop.clone()).is_some() {
-                return Err("the operation is running already".to_owned());
-            }
+            let stop = stop.clone();
+            jobs.insert(job.clone(), Job { server: id, stop });
         }
         let started = json!({"job": job, "phase": "started", "operation": operation});
         self.events.push("job", Some(id), started);
@@ -240,8 +249,8 @@ impl Hub {
 
     /// Cancels an operation.
     pub(crate) fn cancel(&self, job: &str) {
-        if let Some(stop) = lock(&self.jobs).get(job) {
-            stop.cancel();
+        if let Some(job) = lock(&self.jobs).get(job) {
+            job.stop.cancel();
         }
     }
 

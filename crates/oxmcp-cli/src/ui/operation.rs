@@ -18,6 +18,7 @@ use serde_json::{
     Map, Value, json,
     value::{RawValue, to_raw_value},
 };
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::{
     commands::findings,
@@ -26,6 +27,9 @@ use crate::{
 
 /// The bytes of a result that the page gets.
 const MAX_RESULT: usize = 16 << 20;
+
+/// The time for a task that was cancelled to end.
+const CANCEL: Duration = Duration::from_secs(10);
 
 /// The resources that are watched at once.
 const MAX_WATCHES: usize = 100;
@@ -194,12 +198,18 @@ impl Work<'_> {
     async fn follow(&self, task: &TaskHandle) -> Result<CallToolResult, Trouble> {
         let mut updates = task.updates();
         let mut is_stopped = false;
+        let end = sleep(CANCEL);
+        tokio::pin!(end);
         loop {
             tokio::select! {
                 () = self.stop.cancelled(), if !is_stopped => {
                     is_stopped = true;
-                    task.cancel().await?;
+                    end.as_mut().reset(Instant::now() + CANCEL);
+                    let cancelled = timeout(CANCEL, task.cancel()).await;
+                    cancelled.map_err(|_| Trouble::cancelled())??;
                 }
+                // The server has not ended the task that was cancelled.
+                () = &mut end, if is_stopped => return Err(Trouble::cancelled()),
                 state = updates.next() => match state {
                     Some(state) => self.report("task", json!({"task": {
                         "id": state.task_id,
@@ -211,6 +221,10 @@ impl Work<'_> {
                     None => break,
                 },
             }
+        }
+        if is_stopped {
+            let result = timeout(CANCEL, task.result()).await;
+            return Ok(result.map_err(|_| Trouble::cancelled())??);
         }
         Ok(task.result().await?)
     }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::ui::events::Events;
 
-/// The number of open questions. A server that asks more is refused.
+/// The number of open questions of a server. One that asks more is refused.
 const MAX_OPEN: usize = 64;
 
 /// The open questions of all servers.
@@ -31,6 +31,7 @@ struct State {
 }
 
 struct Open {
+    server: usize,
     shown: Value,
     reply: oneshot::Sender<UserReply>,
 }
@@ -121,7 +122,8 @@ impl Questions {
         let (reply, replied) = oneshot::channel();
         let number = {
             let mut state = self.state();
-            if state.open.len() >= MAX_OPEN {
+            let of_server = state.open.values().filter(|it| it.server == server);
+            if of_server.count() >= MAX_OPEN {
                 return UserReply::Cancel;
             }
             state.last += 1;
@@ -129,7 +131,12 @@ impl Questions {
             let params = serde_json::to_value(params).unwrap_or_default();
             let shown = json!({"question": number, "server": server, "of": of, "params": params});
             self.events.push("question", Some(server), &shown);
-            state.open.insert(number, Open { shown, reply });
+            let open = Open {
+                server,
+                shown,
+                reply,
+            };
+            state.open.insert(number, open);
             number
         };
         let _removal = Removal {
@@ -150,10 +157,9 @@ impl Questions {
 impl Drop for Removal<'_> {
     fn drop(&mut self) {
         if let Some(open) = self.questions.state().open.remove(&self.number) {
-            let server = open.shown.get("server").and_then(Value::as_u64);
-            let server = server.and_then(|it| usize::try_from(it).ok());
             let withdrawn = json!({"question": self.number});
-            self.questions.events.push("answered", server, withdrawn);
+            let events = &self.questions.events;
+            events.push("answered", Some(open.server), withdrawn);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The apps that the page shows: for each view a bridge, which holds it to the protocol.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -21,8 +21,11 @@ use tokio::{
 
 use crate::ui::{events::Events, token};
 
-/// The views that are open at once.
+/// The views that are open at once. Another one closes the oldest.
 const MAX_VIEWS: usize = 16;
+
+/// The bytes of an app that the page shows.
+const MAX_HTML: usize = 4 << 20;
 
 /// The requests of a view that wait for the user.
 const MAX_ASKED: usize = 16;
@@ -32,7 +35,7 @@ pub(crate) struct Views {
     events: Arc<Events>,
     /// The origin of the sandbox.
     sandbox: String,
-    open: Mutex<BTreeMap<String, Arc<View>>>,
+    open: Mutex<VecDeque<Arc<View>>>,
 }
 
 /// One view.
@@ -68,7 +71,7 @@ impl Views {
     /// Opens the app of a tool.
     ///
     /// # Errors
-    /// The tool has no app, the app cannot be read, or too many are open.
+    /// The tool has no app, or the app cannot be read.
     pub(crate) async fn open(
         &self,
         server: usize,
@@ -81,6 +84,12 @@ impl Views {
         let page = AppPage::open(session, tool).await;
         let page = page.map_err(|error| error.message().to_owned())?;
         let page = page.ok_or_else(|| format!("the tool {name:?} has no app"))?;
+        if page.html.len() > MAX_HTML {
+            let bytes = page.html.len();
+            return Err(format!(
+                "the app has {bytes} bytes, and the page shows at most {MAX_HTML}"
+            ));
+        }
         let mut context = HostContext::default();
         context.tool_info = Some(ToolInfo::new(tool.clone()));
         context.display_mode = Some(DisplayMode::Inline);
@@ -93,7 +102,7 @@ impl Views {
         let key = token::random().map_err(|error| error.to_string())?;
         let view = Arc::new(View {
             url: format!("{}/{key}", self.sandbox),
-            key: key.clone(),
+            key,
             server,
             page,
             session: session.clone(),
@@ -106,23 +115,26 @@ impl Views {
                 forwarded: BTreeMap::new(),
             }),
         });
-        let mut open = self.lock();
-        open.retain(|_, view| view.state().is_open);
-        if open.len() >= MAX_VIEWS {
-            return Err(format!("{MAX_VIEWS} apps are open; close one first"));
+        let oldest = {
+            let mut open = self.lock();
+            open.retain(|view| view.state().is_open);
+            open.push_back(Arc::clone(&view));
+            (open.len() > MAX_VIEWS).then(|| open.pop_front()).flatten()
+        };
+        if let Some(oldest) = oldest {
+            oldest.unmount();
         }
-        open.insert(key, Arc::clone(&view));
         Ok(view)
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<Arc<View>> {
-        self.lock().get(key).cloned()
+        self.lock().iter().find(|it| it.key == key).cloned()
     }
 
     /// Removes the views of a server whose session is over.
     pub(crate) fn close_all(&self, server: usize) {
         let mut closed = Vec::new();
-        self.lock().retain(|_, view| {
+        self.lock().retain(|view| {
             let is_kept = view.server != server;
             if !is_kept {
                 closed.push(Arc::clone(view));
@@ -134,7 +146,7 @@ impl Views {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<View>>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<View>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

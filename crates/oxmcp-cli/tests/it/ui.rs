@@ -184,7 +184,7 @@ fn operations_answer_by_events() {
     let facts = ui.event(|it| (it["state"] == "connected").then(|| it["facts"].clone()));
     assert_eq!(facts["server"]["name"], "notes");
     let (_, again) = ui.post("connect", &json!({"server": 0}));
-    assert!(again.contains("already connected"), "{again}");
+    assert!(again.ends_with(r#"{"ok":true}"#), "{again}");
     assert_eq!(ui.post("run", &call).0, 204);
     let result = ui.event(|it| (it["phase"] == "done").then(|| it["result"].clone()));
     assert_eq!(result["structuredContent"]["hits"][0], "tea 1");
@@ -212,10 +212,21 @@ fn configured_program_starts_only_with_consent() {
     let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ui-consent");
     let _ = fs::remove_dir_all(&home);
     fs::create_dir_all(home.join(".vscode")).unwrap();
-    let server = json!({"type": "stdio", "command": notes(), "args": ["${input:mode}"]});
+    let server = json!({
+        "type": "stdio",
+        "command": notes(),
+        "args": ["${input:mode}"],
+        "cwd": ".",
+        "env": {"NODE_OPTIONS": "--require x"},
+    });
+    let remote = json!({
+        "type": "http",
+        "url": "http://127.0.0.1:9/mcp",
+        "headers": {"x-key": "${env:HOME}"},
+    });
     let config = json!({
         "inputs": [{"id": "mode", "type": "promptString", "description": "The mode"}],
-        "servers": {"notes": server},
+        "servers": {"notes": server, "remote": remote},
     });
     fs::write(home.join(".vscode/mcp.json"), config.to_string()).unwrap();
     let mut command = Command::new(OXMCP);
@@ -235,10 +246,20 @@ fn configured_program_starts_only_with_consent() {
     };
     let inputs = json!({"inputs": {"mode": "quiet"}});
     assert_eq!(connect(json!({}))["inputs"][0]["id"], "mode");
-    let line = format!("{} ${{input:mode}}", notes());
+    let line = format!(
+        "{} ${{input:mode}}\nworking directory: .\nenvironment: NODE_OPTIONS=\"--require x\"",
+        notes()
+    );
     assert_eq!(connect(inputs), json!({"consent": line}));
     let other = json!({"inputs": {"mode": "quiet"}, "command": "another"});
     assert_eq!(connect(other), json!({"consent": line}));
+    let only_program = line.lines().next().unwrap();
+    let partly = json!({"inputs": {"mode": "quiet"}, "command": only_program});
+    assert_eq!(connect(partly), json!({"consent": line}));
+    // A secret of the environment goes to no URL that the user has not seen.
+    let contacted = connect(json!({"server": 1}));
+    let shown = "http://127.0.0.1:9/mcp\nheader: x-key=${env:HOME}";
+    assert_eq!(contacted, json!({"consent": shown}));
     assert!(ui.post("state", &json!({})).1.contains(r#""state":"idle""#));
     let agreed = json!({"inputs": {"mode": "quiet"}, "command": line});
     assert_eq!(connect(agreed), json!({"ok": true}));
@@ -266,6 +287,9 @@ fn requests_and_pages_are_bounded() {
         let expected = if number < 64 { 204 } else { 409 };
         assert_eq!(status, expected, "{number}: {reason}");
     }
+    let repeated = json!({"server": 0, "job": "job 1", "operation": {"kind": "check"}});
+    let (status, reason) = ui.post("run", &repeated);
+    assert!(status == 409 && reason.ends_with("running already"));
     let name = json!({"server": 0, "job": "x".repeat(65), "operation": {"kind": "check"}});
     assert_eq!(ui.post("run", &name).0, 409);
     // Pages that stay open.

@@ -244,6 +244,7 @@ impl FileReader<'_> {
                 line: at.node.line,
                 reach,
                 shown,
+                surroundings: surroundings(at),
                 settings,
             });
         }
@@ -520,6 +521,42 @@ fn scalar(node: &Node) -> Option<&str> {
         Value::Bool(false) => Some("false"),
         _ => None,
     }
+}
+
+/// The lines of a server that decide what its program does, or what is sent to its URL, besides the command line and the URL.
+fn surroundings(at: &At<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (key, name) in [
+        ("cwd", "working directory"),
+        ("envFile", "file of the environment"),
+        (
+            "bearer_token_env_var",
+            "header of the environment: Authorization",
+        ),
+    ] {
+        if let Some(value) = at.get(key)
+            && let Some(text) = scalar(value.node)
+        {
+            lines.push(format!("{name}: {}", quoted(text)));
+        }
+    }
+    let names = at.get("env_vars").map(|it| texts_in(&it));
+    for name in names.unwrap_or_default() {
+        lines.push(format!("variable of the environment: {}", quoted(&name)));
+    }
+    let pairs: [(&[&str], &str); 3] = [
+        (&["env", "environment"], "environment"),
+        (&["headers", "http_headers"], "header"),
+        (&["env_http_headers"], "header of the environment"),
+    ];
+    for (keys, name) in pairs {
+        let members = at.any(keys);
+        for (key, value) in members.iter().filter_map(At::members).flatten() {
+            let text = scalar(value.node).unwrap_or_default();
+            lines.push(format!("{name}: {}={}", quoted(key), quoted(text)));
+        }
+    }
+    lines
 }
 
 /// The strings in a list.

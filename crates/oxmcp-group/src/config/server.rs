@@ -25,6 +25,8 @@ pub struct ServerConfig {
     pub(super) reach: Reach,
     /// The command line or URL as the file has it, before variables were expanded.
     pub(super) shown: String,
+    /// The rest of the file's entry that decides what runs and what is sent, a line each, before variables were expanded.
+    pub(super) surroundings: Vec<String>,
     pub(super) settings: Settings,
 }
 
@@ -79,6 +81,29 @@ impl ServerConfig {
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         (!matches!(self.reach, Reach::Process { .. })).then_some(&self.shown)
+    }
+
+    /// Returns everything that the user should see before the server is started or contacted: the command line or the URL, and a
+    /// line each for the working directory, the files and variables of the environment, and the headers. Variables are not
+    /// expanded, so that it contains no secret of the environment, but it contains the secrets that are written in the file.
+    #[must_use]
+    pub fn consent_text(&self) -> String {
+        let first = std::iter::once(self.shown.as_str());
+        let lines: Vec<_> = first
+            .chain(self.surroundings.iter().map(String::as_str))
+            .collect();
+        lines.join("\n")
+    }
+
+    /// Returns whether the URL or the headers have variables, or take values of the environment. `false` for a process.
+    #[must_use]
+    pub fn sends_variables(&self) -> bool {
+        let has_variable = |text: &String| {
+            ["$", "{env:", "{file:"].iter().any(|it| text.contains(it))
+                || text.starts_with("header of the environment")
+        };
+        self.url().is_some()
+            && (has_variable(&self.shown) || self.surroundings.iter().any(has_variable))
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -40,12 +40,14 @@ export class Refused extends Error {
 /**
  * @param {string} path
  * @param {unknown} body
+ * @param {boolean} [outlives] whether it is sent even if the page is left meanwhile
  */
-async function send(path, body) {
+async function send(path, body, outlives = false) {
   await brought;
   const isText = typeof body === 'string';
   const response = await fetch(`/api/${path}`, {
     method: 'POST',
+    keepalive: outlives,
     headers: { 'x-oxmcp-token': token, 'content-type': isText ? 'text/plain' : 'application/json' },
     body: isText ? body : JSON.stringify(body ?? {}),
   });
@@ -62,17 +64,18 @@ async function send(path, body) {
  * Sends a request, and returns its answer.
  * @param {string} path
  * @param {unknown} [body]
+ * @param {boolean} [outlives] whether it is sent even if the page is left meanwhile
  * @returns {Promise<any>}
  */
-export async function post(path, body) {
-  const response = await send(path, body);
+export async function post(path, body, outlives) {
+  const response = await send(path, body, outlives);
   return response.status === 204 ? null : response.json();
 }
 
 /**
  * Reads the events from a number on, until the program ends. Calls `gap` if some were dropped before they could be read.
  * @param {number} from
- * @param {(event: any) => void} receive
+ * @param {(event: any, size: number) => void} receive
  * @param {() => void} gap
  * @returns {Promise<number>} the number after the last event
  */
@@ -98,7 +101,7 @@ export async function events(from, receive, gap) {
         if (block.startsWith('data: ')) {
           // An event that cannot be shown must not stop the others, and is not read again.
           next += 1;
-          attempt(() => receive(JSON.parse(block.slice(6))));
+          attempt(() => receive(JSON.parse(block.slice(6)), block.length));
         } else if (block.startsWith('id: ')) next = Number(block.slice(4));
         else if (block.startsWith('event: gap')) attempt(gap);
       }

@@ -7,6 +7,9 @@ import { jsonTree } from './json.js';
 import { store } from './store.js';
 
 const MAX_NOTES = 100;
+const MAX_PENDING = 64;
+/** The program reads no longer message. */
+const MAX_MESSAGE = 10 << 20;
 const MAX_HEIGHT = 2000;
 
 /** @typedef {{ key: string, url: string, allow: string, uri: string, policy: string, border: boolean | null, isShown?: boolean }} View */
@@ -28,12 +31,18 @@ class AppView extends HTMLElement {
 
     // One request at a time keeps the messages in order.
     let last = Promise.resolve();
+    let pending = 0;
     const receive = (/** @type {MessageEvent} */ { source, origin: from, data }) => {
-      if (source !== frame.contentWindow || from !== origin) return;
+      if (source !== frame.contentWindow || from !== origin || pending >= MAX_PENDING) return;
       const message = JSON.stringify(data);
-      last = last.then(() => post(`views/${view.key}/message`, message)).then(() => {}, () => {});
+      if (message === undefined || message.length > MAX_MESSAGE) return;
+      pending += 1;
+      last = last.then(() => post(`views/${view.key}/message`, message)).catch(() => {}).then(() => { pending -= 1; });
     };
     addEventListener('message', receive);
+    // A page that is loaded again shows the app no more.
+    const leave = () => this.#close();
+    addEventListener('pagehide', leave);
     const end = store.on(`view:${view.key}`, (event) => {
       if (event.post) frame.contentWindow?.postMessage(JSON.parse(event.post), origin);
       if (event.height) frame.style.height = `${Math.min(event.height, MAX_HEIGHT)}px`;
@@ -53,6 +62,7 @@ class AppView extends HTMLElement {
     this.#end = () => {
       end();
       removeEventListener('message', receive);
+      removeEventListener('pagehide', leave);
     };
     frame.src = view.url;
     this.replaceChildren(h('section', { class: 'app', 'aria-label': `app ${visible(view.uri)}`, 'data-view': view.key },
@@ -68,7 +78,7 @@ class AppView extends HTMLElement {
 
   #close() {
     // It may be closed already.
-    post(`views/${this.view.key}/close`).catch(() => {});
+    post(`views/${this.view.key}/close`, {}, true).catch(() => {});
   }
 }
 

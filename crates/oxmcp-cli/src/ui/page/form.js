@@ -5,6 +5,7 @@ import { add, button, fill, h, prose, visible } from './dom.js';
 const MAX_DEPTH = 8;
 const MAX_FIELDS = 200;
 const MAX_CHOICES = 1000;
+const MAX_STEPS = 1000;
 let ids = 0;
 
 /**
@@ -32,21 +33,23 @@ class Wrong extends Error {
  * @param {any} schema
  * @param {any} root
  * @param {number} [depth]
+ * @param {{ left: number }} [steps] the schemas that may still be resolved: a schema may refer to itself many times over
  * @returns {any}
  */
-export function resolved(schema, root, depth = 0) {
-  if (schema === null || typeof schema !== 'object' || depth > MAX_DEPTH) return {};
+export function resolved(schema, root, depth = 0, steps = { left: MAX_STEPS }) {
+  steps.left -= 1;
+  if (schema === null || typeof schema !== 'object' || depth > MAX_DEPTH || steps.left < 0) return {};
   let it = schema;
   if (typeof it.$ref === 'string') {
     const { $ref: path, ...others } = it;
-    const steps = path.startsWith('#/') ? path.slice(2).split('/') : path === '#' ? [] : null;
-    const target = steps?.reduce((/** @type {any} */ at, /** @type {string} */ step) => at?.[unescaped(step)], root);
+    const names = path.startsWith('#/') ? path.slice(2).split('/') : path === '#' ? [] : null;
+    const target = names?.reduce((/** @type {any} */ at, /** @type {string} */ step) => at?.[unescaped(step)], root);
     if (!target) return others;
-    it = { ...resolved(target, root, depth + 1), ...others };
+    it = { ...resolved(target, root, depth + 1, steps), ...others };
   }
   if (Array.isArray(it.allOf)) {
     const { allOf, ...others } = it;
-    it = [...allOf.map((/** @type {any} */ part) => resolved(part, root, depth + 1)), others].reduce((all, part) => ({
+    it = [...allOf.map((/** @type {any} */ part) => resolved(part, root, depth + 1, steps)), others].reduce((all, part) => ({
       ...all,
       ...part,
       properties: { ...all.properties, ...part.properties },
@@ -58,7 +61,7 @@ export function resolved(schema, root, depth = 0) {
   if (Array.isArray(either) && either.some(isNull)) {
     const { anyOf, oneOf, ...others } = it;
     const rest = either.filter((part) => !isNull(part));
-    if (rest.length === 1) it = { ...resolved(rest[0], root, depth + 1), ...others };
+    if (rest.length === 1) it = { ...resolved(rest[0], root, depth + 1, steps), ...others };
   }
   if (Array.isArray(it.type)) {
     const types = it.type.filter((/** @type {string} */ type) => type !== 'null');
@@ -392,9 +395,9 @@ function numberField(name, schema, { id, isRequired }) {
  * @returns {Field}
  */
 function stringField(name, schema, { id, isRequired }) {
-  const types = /** @type {Record<string, string>} */ ({ date: 'date', email: 'email', uri: 'url', 'date-time': 'text' });
+  const types = /** @type {Record<string, string>} */ ({ date: 'date', email: 'email', uri: 'url', 'date-time': 'text', password: 'password' });
   const input = schema.format
-    ? h('input', { id, type: types[schema.format] ?? 'text', autocomplete: 'off' })
+    ? h('input', { id, type: types[schema.format] ?? 'text', autocomplete: schema.format === 'password' ? 'new-password' : 'off' })
     : h('textarea', { id, rows: 1, autocomplete: 'off', spellcheck: 'false' });
   if (Array.isArray(schema.examples) && schema.examples.length) input.placeholder = visible(schema.examples[0]);
   const write = (/** @type {any} */ value) => { input.value = [value, schema.default].find((it) => typeof it === 'string') ?? ''; };

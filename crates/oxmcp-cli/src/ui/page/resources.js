@@ -10,11 +10,13 @@ import { store } from './store.js';
 
 /** @typedef {import('./store.js').Server} Server */
 
+const MAX_TEMPLATE = 8192;
+
 /**
  * The variables of a URI template.
  * @param {string} template
  */
-const variablesOf = (template) => [...new Set([...template.matchAll(/\{[+#./;?&]?([^}]+)\}/g)].flatMap(([, names]) => (names ?? '').split(',').map((it) => it.replace(/\*$|:\d+$/, ''))))];
+const variablesOf = (template) => [...new Set([...template.matchAll(/\{[+#./;?&]?([^{}]+)\}/g)].flatMap(([, names]) => (names ?? '').split(',').map((it) => it.replace(/\*$|:\d+$/, ''))))];
 
 /**
  * The URI of a template with the values of its variables.
@@ -26,7 +28,7 @@ export function expanded(template, values) {
     '': ['', ',', false, false], '+': ['', ',', false, true], '#': ['#', ',', false, true], '.': ['.', '.', false, false], '/': ['/', '/', false, false],
     ';': [';', ';', true, false], '?': ['?', '&', true, false], '&': ['&', '&', true, false],
   });
-  return template.replace(/\{([+#./;?&]?)([^}]+)\}/g, (_, operator, names) => {
+  return template.replace(/\{([+#./;?&]?)([^{}]+)\}/g, (_, operator, names) => {
     const [first, separator, isNamed, isKept] = forms[operator] ?? ['', ',', false, false];
     const escape = (/** @type {string} */ it) => (isKept ? encodeURI(it) : encodeURIComponent(it).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`));
     const parts = names.split(',').flatMap((/** @type {string} */ written) => {
@@ -132,6 +134,7 @@ class Resources extends HTMLElement {
   /** @param {any} template */
   #template(template) {
     const { server } = this;
+    if (template.uriTemplate.length > MAX_TEMPLATE) return h('p', { class: 'empty problem' }, `The template has more than ${MAX_TEMPLATE} characters.`);
     const variables = variablesOf(template.uriTemplate).map((name) => ({ name }));
     const fields = completedFields(server, { type: 'ref/resource', uri: template.uriTemplate }, variables);
     const uri = () => expanded(template.uriTemplate, fields.read());

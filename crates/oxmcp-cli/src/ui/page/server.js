@@ -15,7 +15,8 @@ const SECTIONS = [
 ];
 
 /**
- * Connects to a server, after the user has agreed to start its program and has answered its inputs.
+ * Connects to a server, after the user has agreed to start its program, or to send values to its address, and has answered its
+ * inputs.
  * @param {Server} server
  * @param {string} [revision]
  */
@@ -26,11 +27,12 @@ export async function connect(server, revision) {
     const answer = await post('connect', asked);
     if (answer.ok) return;
     if (answer.consent !== undefined) {
+      const { isProgram } = server.listed;
       const agreed = await ask({
-        title: `Start ${visible(server.listed.label)}?`,
-        accept: 'Start',
+        title: `${isProgram ? 'Start' : 'Connect to'} ${visible(server.listed.label)}?`,
+        accept: isProgram ? 'Start' : 'Connect',
         body: [
-          h('p', {}, 'This program will run on your machine, with your rights:'),
+          h('p', {}, isProgram ? 'This program will run on your machine, with your rights:' : 'Values of your environment will be sent to this address:'),
           h('pre', { class: 'code' }, visible(answer.consent)),
           server.listed.source && h('p', { class: 'muted' }, visible(server.listed.source)),
         ].filter(Boolean),
@@ -39,7 +41,7 @@ export async function connect(server, revision) {
       asked.command = answer.consent;
     } else if (answer.inputs) {
       const properties = Object.fromEntries(answer.inputs.map((/** @type {any} */ it) => [it.id, {
-        type: 'string', description: it.description, default: it.default ?? undefined, enum: it.options.length ? it.options : undefined,
+        type: 'string', format: it.isPassword ? 'password' : undefined, description: it.description, default: it.default ?? undefined, enum: it.options.length ? it.options : undefined,
       }]));
       const inputs = await ask({
         title: `Inputs of ${visible(server.listed.label)}`,

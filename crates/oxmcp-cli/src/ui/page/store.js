@@ -4,15 +4,17 @@ import { Refused, attempt, events, post } from './api.js';
 
 /**
  * @typedef {{ id: string, at: number, operation: any, phase: string, progress?: any, task?: any, result?: any, error?: any,
- *   micros?: number, view?: any }} Job
+ *   micros?: number, view?: any, size: number }} Job
  * @typedef {{ at: number, isSent: boolean, text: string, message: any, kind: string, method: string, id: any, micros?: number,
- *   pair?: Message, row?: HTMLElement, isOpen?: boolean, number: number }} Message
+ *   pair?: Message, row?: HTMLElement, isOpen?: boolean, number: number, size: number }} Message
  */
 
 const MAX_MESSAGES = 3000;
 const MAX_LOGS = 2000;
 const MAX_JOBS = 200;
 const MAX_LATENCIES = 2000;
+/** The characters of the messages of a server that are kept, and those of its results. */
+const MAX_KEPT = 32 << 20;
 
 /** Something whose parts change. Listeners hear the name of the part. */
 class Changing {
@@ -74,6 +76,10 @@ export class Server extends Changing {
   /** @type {Map<string, Message>} */
   #open = new Map();
   #count = 0;
+  #messageSize = 0;
+  #jobSize = 0;
+  /** @type {Map<string, { promise: Promise<void>, isStale: boolean }>} the lists that are read, by their kind */
+  reading = new Map();
 
   /**
    * @param {number} id
@@ -109,7 +115,15 @@ export class Server extends Changing {
       // It was cut off, or is no message.
     }
     for (const message of Array.isArray(parsed) ? parsed : [parsed]) this.#one(event, message);
-    if (this.messages.length > MAX_MESSAGES) this.messages.splice(0, this.messages.length - MAX_MESSAGES);
+    let dropped = Math.max(0, this.messages.length - MAX_MESSAGES);
+    for (const it of this.messages.slice(0, dropped)) this.#messageSize -= it.size;
+    for (; this.#messageSize > MAX_KEPT && dropped < this.messages.length; dropped += 1) this.#messageSize -= this.messages[dropped]?.size ?? 0;
+    this.messages.splice(0, dropped);
+    const oldest = this.messages[0]?.number ?? this.#count + 1;
+    for (const [key, it] of this.#open) {
+      if (it.number >= oldest) break;
+      this.#open.delete(key);
+    }
     this.changed('messages');
   }
 
@@ -122,7 +136,7 @@ export class Server extends Changing {
     const isNotification = message?.method !== undefined && message?.id === undefined;
     const kind = isRequest ? 'request' : isNotification ? 'notification' : message?.error ? 'error' : message ? 'response' : 'unknown';
     /** @type {Message} */
-    const it = { at, isSent, text, message, kind, method: message?.method ?? '', id: message?.id, number: this.#count += 1 };
+    const it = { at, isSent, text, message, kind, method: message?.method ?? '', id: message?.id, number: this.#count += 1, size: text.length };
     // An answer has the direction that its request has not.
     const key = (/** @type {boolean} */ direction) => `${direction}:${JSON.stringify(it.id)}`;
     if (isRequest) {
@@ -144,6 +158,7 @@ export class Server extends Changing {
       }
     }
     this.messages.push(it);
+    this.#messageSize += it.size;
   }
 
   /** @param {any} event */
@@ -153,16 +168,23 @@ export class Server extends Changing {
     this.changed('logs');
   }
 
-  /** @param {any} event */
-  job(event) {
+  /**
+   * @param {any} event
+   * @param {number} size the characters of the event
+   */
+  job(event, size = 0) {
     let job = this.jobs.get(event.job);
     if (!job) {
-      job = { id: event.job, at: event.at, operation: event.operation ?? {}, phase: 'started' };
+      job = { id: event.job, at: event.at, operation: event.operation ?? {}, phase: 'started', size: 0 };
       this.jobs.set(job.id, job);
-      for (const old of this.jobs.values()) {
-        if (this.jobs.size <= MAX_JOBS) break;
-        if (!isRunning(old)) this.jobs.delete(old.id);
-      }
+    }
+    job.size += size;
+    this.#jobSize += size;
+    for (const old of this.jobs.values()) {
+      if (this.jobs.size <= MAX_JOBS && this.#jobSize <= MAX_KEPT) break;
+      if (isRunning(old) || old === job) continue;
+      this.jobs.delete(old.id);
+      this.#jobSize -= old.size;
     }
     if (event.phase === 'progress') job.progress = event.progress;
     else if (event.phase === 'task') job.task = event.task;
@@ -190,6 +212,8 @@ class Store extends Changing {
   /** The time of the page at the start of the program. */
   start = 0;
   #live = 0;
+  /** The time of the states that were read last: events before it tell of older ones. */
+  #known = 0;
   /** The operations that this page has begun, and not another one. */
   own = new Set();
   /** @type {Map<string, { resolve: (value: any) => void, reject: (error: any) => void }>} */
@@ -202,13 +226,14 @@ class Store extends Changing {
     this.revisions = state.revisions;
     this.start = Date.now() - state.elapsed / 1000;
     this.#live = state.elapsed;
+    this.#known = state.elapsed;
     this.servers = state.servers.map((/** @type {any} */ it, /** @type {number} */ id) => new Server(id, it.listed));
     this.servers.forEach((it, id) => this.#state(it, state.servers[id].state));
     this.changed('servers');
     let next = 0;
     for (;;) {
       try {
-        next = await events(next, (event) => this.receive(event), () => this.#gap());
+        next = await events(next, (event, size) => this.receive(event, size), () => this.#gap());
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
@@ -220,19 +245,41 @@ class Store extends Changing {
 
   /** Some events were dropped: the questions and the results that they had are looked up, or given up. */
   async #gap() {
-    const state = await post('state');
-    this.questions = new Map(state.questions.map((/** @type {any} */ it) => [it.question, it]));
-    for (const [job, { reject }] of this.#waiting) {
-      if (!state.jobs.includes(job)) {
-        this.#waiting.delete(job);
-        reject(new Error('The result was dropped, because too much has happened since.'));
-      }
+    const known = { questions: [...this.questions.keys()], waiting: [...this.#waiting.keys()], jobs: this.servers.map((it) => [...it.jobs.values()].filter(isRunning)) };
+    let state;
+    try {
+      state = await post('state');
+    } catch (error) {
+      // The next gap tries again.
+      reportError(error);
+      return;
     }
+    const open = new Map(state.questions.map((/** @type {any} */ it) => [it.question, it]));
+    // Those that came after the state was asked for are told by events.
+    for (const number of known.questions) if (!open.has(number)) this.questions.delete(number);
+    for (const [number, it] of open) this.questions.set(number, it);
     this.changed('questions');
+    this.#known = state.elapsed;
+    this.servers.forEach((it, id) => {
+      const now = state.servers[id].state;
+      if (now.state !== it.state || JSON.stringify(now.facts ?? null) !== JSON.stringify(it.facts)) this.#state(it, now);
+    });
+    const ended = new Set([...known.waiting, ...known.jobs.flat().map((it) => it.id)].filter((it) => !state.jobs.includes(it)));
+    const error = { message: 'The result was dropped, because too much has happened since.' };
+    known.jobs.forEach((jobs, id) => {
+      for (const job of jobs) if (ended.has(job.id) && isRunning(job)) this.servers[id]?.job({ job: job.id, phase: 'failed', error });
+    });
+    for (const job of ended) {
+      this.#waiting.get(job)?.reject(new Error(error.message));
+      this.#waiting.delete(job);
+    }
   }
 
-  /** @param {any} event */
-  receive(event) {
+  /**
+   * @param {any} event
+   * @param {number} size its characters
+   */
+  receive(event, size) {
     if (this.problem) {
       this.problem = '';
       this.changed('problem');
@@ -258,9 +305,9 @@ class Store extends Changing {
       case 'stderr':
         return server.log(event);
       case 'job':
-        return this.#job(server, event);
+        return this.#job(server, event, size);
       case 'server':
-        return isLive ? this.#state(server, event) : undefined;
+        return event.at >= this.#known ? this.#state(server, event) : undefined;
       case 'changed':
         server.log({ ...event, source: 'change', text: `the list of ${event.of} has changed` });
         return isLive ? this.#changed(server, event.of) : undefined;
@@ -281,9 +328,10 @@ class Store extends Changing {
   /**
    * @param {Server} server
    * @param {any} event
+   * @param {number} size
    */
-  #job(server, event) {
-    const job = server.job(event);
+  #job(server, event, size) {
+    const job = server.job(event, size);
     if (isRunning(job)) return;
     const waiting = this.#waiting.get(job.id);
     this.#waiting.delete(job.id);
@@ -345,11 +393,31 @@ class Store extends Changing {
   }
 
   /**
-   * Reads a list again.
+   * Reads a list again. If it is being read, it is read once more afterwards, however often that is asked for.
+   * @param {Server} server
+   * @param {string} of
+   * @returns {Promise<void>}
+   */
+  list(server, of) {
+    const running = server.reading.get(of);
+    if (running) {
+      running.isStale = true;
+      return running.promise;
+    }
+    const reading = { isStale: false, promise: Promise.resolve() };
+    server.reading.set(of, reading);
+    reading.promise = this.#list(server, of).finally(() => {
+      server.reading.delete(of);
+      if (reading.isStale && server.state === 'connected') this.list(server, of);
+    });
+    return reading.promise;
+  }
+
+  /**
    * @param {Server} server
    * @param {string} of
    */
-  async list(server, of) {
+  async #list(server, of) {
     try {
       server.lists[of] = await this.run(server, { kind: 'list', of }).done;
       delete server.listErrors[of];
