@@ -331,7 +331,8 @@ class Store extends Changing {
    * @param {number} size
    */
   #job(server, event, size) {
-    const job = server.job(event, size);
+    // A report replaces the last one.
+    const job = server.job(event, ['progress', 'task'].includes(event.phase) ? 0 : size);
     if (isRunning(job)) return;
     const waiting = this.#waiting.get(job.id);
     this.#waiting.delete(job.id);
