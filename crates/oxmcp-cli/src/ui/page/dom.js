@@ -57,7 +57,7 @@ export function fill(element, ...children) {
 }
 
 /**
- * What a function makes, or the reason why it cannot be shown: servers send values of any kind.
+ * The outcome of a function, or the reason why it cannot be shown: servers send values of any kind.
  * @param {() => any} make
  */
 export function attempted(make) {
