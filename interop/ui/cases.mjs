@@ -389,8 +389,12 @@ async function hostileServer(world) {
   // The question with a schema that makes no sense can be refused, and so can the page that comes after it.
   await ui.page.waitForFunction(() => {
     const done = document.querySelector('.detail .result[data-phase=done]');
-    const decline = [...document.querySelectorAll('ox-questions button')].find((it) => it.textContent === 'Decline');
-    if (!done) decline?.click();
+    const decline = [...document.querySelectorAll('ox-questions button')].find((it) => it.textContent === 'Decline' && !it.disabled);
+    // Once for each question.
+    if (!done && decline) {
+      decline.click();
+      decline.disabled = true;
+    }
     return done;
   });
   await ui.choose('fail');
