@@ -111,7 +111,7 @@ Examples:
   oxmcp install --host vscode --scope project --env LEVEL=info -- npx -y some-server
   oxmcp install server.json --host codex                     a server that is described for the registry
 
-The previous contents of a file are kept next to it, with the ending `.oxmcp-backup`.")]
+The contents of a file before its first change are kept next to it, with the ending `.oxmcp-backup`.")]
     Install(Install),
     /// Remove servers from the configuration files of hosts, after a diff was shown and confirmed.
     Uninstall(Uninstall),

@@ -109,7 +109,7 @@ fn apply(changes: &[Change], place: &Place, as_json: bool, terminal: &Terminal) 
         for change in &changed {
             if let Some(backup) = change.write()? {
                 terminal.note(&format!(
-                    "the previous contents are in {}",
+                    "the contents before the first change are in {}",
                     backup.display()
                 ));
             }

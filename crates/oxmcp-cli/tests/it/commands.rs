@@ -78,7 +78,7 @@ fn call_types_its_arguments() {
 #[test]
 fn mistakes_are_explained() {
     for (args, expected, exit) in [
-        (&["call"][..], "oxmcp: no tool is named", 2),
+        (&["call"][..], "oxmcp: no tool given", 2),
         (
             &["call", "serch", "query=a"],
             "oxmcp: the server has no tool \"serch\"; did you mean search",
@@ -86,7 +86,7 @@ fn mistakes_are_explained() {
         ),
         (
             &["call", "search"],
-            "oxmcp: argument `query` is missing; expected search(",
+            "oxmcp: missing argument `query`; expected search(",
             2,
         ),
         (

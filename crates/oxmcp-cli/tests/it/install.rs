@@ -186,6 +186,74 @@ fn file_keeps_its_link_mode_and_backup() {
     assert_eq!(fs::read_to_string(&real).unwrap(), before);
 }
 
+#[cfg(unix)]
+#[test]
+fn planted_links_are_not_followed() {
+    use std::os::unix::fs::symlink;
+
+    let home = folder("install-links");
+    let outside = folder("install-links-outside");
+    let victim = outside.join("victim");
+    fs::write(&victim, "mine").unwrap();
+    fs::write(home.join(".mcp.json"), "{}\n").unwrap();
+    symlink(&victim, home.join(".mcp.json.oxmcp-backup")).unwrap();
+    let install = |host: &'static str, url: &'static str| {
+        run_at(
+            &home,
+            &[
+                "install", "--yes", "--host", host, "--scope", "project", url,
+            ],
+        )
+    };
+    let (_, err, code) = install("claude-code", "https://one.example/mcp");
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    assert_eq!(read(&home, ".mcp.json.oxmcp-backup"), "{}\n");
+    let (_, err, code) = install("claude-code", "https://two.example/mcp");
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(
+        read(&home, ".mcp.json.oxmcp-backup"),
+        "{}\n",
+        "the first backup stays"
+    );
+
+    symlink(&outside, home.join(".cursor")).unwrap();
+    fs::create_dir(home.join(".vscode")).unwrap();
+    symlink(&victim, home.join(".vscode/mcp.json")).unwrap();
+    fs::create_dir(home.join(".gemini")).unwrap();
+    symlink("nowhere", home.join(".gemini/settings.json")).unwrap();
+    for (host, expected) in [
+        ("cursor", "out of the current folder"),
+        ("vscode", "out of the current folder"),
+        ("gemini", "a link to a file that does not exist"),
+    ] {
+        let (_, err, code) = install(host, "https://example.com/mcp");
+        assert!(err.contains(expected), "{host}: {err}");
+        assert_eq!(code, 2, "{host}");
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    fs::create_dir(home.join("server.json")).unwrap();
+    fs::create_dir(home.join("opencode.json")).unwrap();
+    let (_, err, code) = install("opencode", "https://example.com/mcp");
+    assert!(err.contains("not a regular file"), "{err}");
+    assert_eq!(code, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn programs_keep_their_links() {
+    let home = folder("install-program");
+    std::os::unix::fs::symlink("/bin/sh", home.join("tool")).unwrap();
+    let args = [
+        "install", "--yes", "--host", "cursor", "--", "./tool", "serve",
+    ];
+    let (_, err, code) = run_at(&home, &args);
+    assert_eq!(code, 0, "{err}");
+    let file: Value = serde_json::from_str(&read(&home, ".cursor/mcp.json")).unwrap();
+    let command = file["mcpServers"]["tool"]["command"].as_str().unwrap();
+    assert_eq!(Path::new(command), home.join("tool"));
+}
+
 #[test]
 fn servers_move_between_hosts() {
     let home = folder("install-move");

@@ -1,11 +1,11 @@
 //! The servers of the command line of `oxmcp install`.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::{
-    package,
+    file, package,
     server::{Entry, Reach},
 };
 use crate::{
@@ -78,9 +78,11 @@ fn entry(word: &str, terminal: &Terminal) -> Result<Entry> {
     }
     let found = hosts::find(word, terminal)?;
     let name = found.config.name().to_owned();
-    let text = fs::read_to_string(&found.path).map_err(|error| {
-        Failure::usage(format!("could not read {}: {error}", found.path.display()))
-    })?;
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("could not read {}: {why}", found.path.display()))
+    };
+    let text = file::text(&found.path).map_err(|error| failed(&error))?;
+    let text = text.ok_or_else(|| failed(&"it does not exist"))?;
     let file = hosts::parse(&text, &found.path)?;
     let reach = configured(&file, &name)?;
     Ok(Entry { name, reach })
@@ -201,9 +203,11 @@ fn is_path(program: &str) -> bool {
 }
 
 fn absolute(program: &str) -> Result<String> {
-    let path = fs::canonicalize(program).map_err(|error| {
-        Failure::usage(format!("could not find the program {program}: {error}"))
-    })?;
+    let failed = |error| Failure::usage(format!("could not find the program {program}: {error}"));
+    let path = Path::new(program);
+    // A link stays one: the programs of virtual environments and of rustup find out from it which they are.
+    path.metadata().map_err(failed)?;
+    let path = std::path::absolute(path).map_err(failed)?;
     Ok(path.display().to_string())
 }
 

@@ -2,7 +2,8 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -41,9 +42,21 @@ impl Change {
         };
         let real = match fs::canonicalize(&path) {
             Ok(real) => real,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.clone(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if fs::symlink_metadata(&path).is_ok() {
+                    return Err(failed(
+                        &"it is a link to a file that does not exist; create the file, or remove the link",
+                    ));
+                }
+                path.clone()
+            }
             Err(error) => return Err(failed(&error)),
         };
+        if scope == Scope::Project && !is_in_current_folder(&real) {
+            return Err(failed(
+                &"a link leads out of the current folder; remove the link, or use `--scope user`",
+            ));
+        }
         let read = text(&real).map_err(|error| failed(&error))?;
         let exists = read.is_some();
         let read = read.unwrap_or_default();
@@ -111,7 +124,7 @@ impl Change {
         fs::create_dir_all(folder).map_err(failed)?;
         let backup = self.exists.then(|| self.backup());
         if let Some(backup) = &backup {
-            fs::copy(&self.real, backup).map_err(failed)?;
+            self.save(folder, backup).map_err(failed)?;
         }
         self.replace(folder).map_err(failed)?;
         Ok(backup)
@@ -123,10 +136,26 @@ impl Change {
         PathBuf::from(name)
     }
 
+    /// Writes the backup, unless there is one: the first has what the user had before any change. A link in its place is replaced.
+    fn save(&self, folder: &Path, backup: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(backup).is_ok_and(|it| it.is_file()) {
+            return Ok(());
+        }
+        let file = self.file(folder, &self.before)?;
+        file.persist(backup)?;
+        Ok(())
+    }
+
     fn replace(&self, folder: &Path) -> io::Result<()> {
+        self.file(folder, &self.after)?.persist(&self.real)?;
+        Ok(())
+    }
+
+    /// A new file with the text and the permissions, which still has no name.
+    fn file(&self, folder: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         let mark = if self.has_mark { "\u{feff}" } else { "" };
-        io::Write::write_all(&mut file, format!("{mark}{}", self.after).as_bytes())?;
+        io::Write::write_all(&mut file, format!("{mark}{text}").as_bytes())?;
         if self.exists {
             file.as_file()
                 .set_permissions(fs::metadata(&self.real)?.permissions())?;
@@ -134,8 +163,7 @@ impl Change {
             make_readable(file.as_file())?;
         }
         file.as_file().sync_all()?;
-        file.persist(&self.real)?;
-        Ok(())
+        Ok(file)
     }
 }
 
@@ -152,14 +180,37 @@ fn make_readable(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a file. `None` if it does not exist.
-fn text(path: &Path) -> io::Result<Option<String>> {
+/// Whether the file, or the folder in which it will be created, is in the current folder once its links are followed.
+fn is_in_current_folder(path: &Path) -> bool {
+    let Ok(folder) = fs::canonicalize(".") else {
+        return false;
+    };
+    let mut parents = path.ancestors().map(|it| match it.as_os_str() {
+        name if name.is_empty() => Path::new("."),
+        _ => it,
+    });
+    let existing = parents.find_map(|it| fs::canonicalize(it).ok());
+    existing.is_some_and(|it| it.starts_with(folder))
+}
+
+/// The text of a regular file. `None` if it does not exist.
+pub(super) fn text(path: &Path) -> io::Result<Option<String>> {
     match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > MAX_BYTES => Err(io::Error::other(format!(
-            "it has more than {MAX_BYTES} bytes"
-        ))),
-        Ok(_) => fs::read_to_string(path).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
     }
+    let mut text = String::new();
+    let length = fs::File::open(path)?
+        .take(MAX_BYTES + 1)
+        .read_to_string(&mut text)?;
+    if length as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!(
+            "it has more than {MAX_BYTES} bytes"
+        )));
+    }
+    Ok(Some(text))
 }

@@ -1,10 +1,13 @@
 //! Servers that are described by a `server.json` of the registry.
 
-use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::server::{Entry, Reach};
+use super::{
+    file,
+    server::{Entry, Reach},
+};
 use crate::failure::{Failure, Result};
 
 /// Reads the first package that can be started, or the first remote server.
@@ -13,7 +16,8 @@ use crate::failure::{Failure, Result};
 /// The file cannot be read, or has neither.
 pub(super) fn read(path: &str) -> Result<Entry> {
     let failed = |why: String| Failure::usage(format!("could not use {path}: {why}"));
-    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let text = file::text(Path::new(path)).map_err(|error| failed(error.to_string()))?;
+    let text = text.ok_or_else(|| failed("it does not exist".to_owned()))?;
     let file: Value = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
     let name = text_of(&file, "name").ok_or_else(|| {
         failed("it has no `name`; expected a `server.json` of the registry".to_owned())
