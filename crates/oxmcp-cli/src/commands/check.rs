@@ -291,7 +291,7 @@ async fn behind_a_balancer(
         return;
     };
     if let Ok(session) = client.connect(transport).await {
-        balancer::check(report, &session, &observer).await;
+        balancer::check(report, &session, &observer, options.timeout).await;
         session::close(&session).await;
     }
 }

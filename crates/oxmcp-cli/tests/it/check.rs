@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
+    sync::mpsc,
     thread,
 };
 
@@ -277,6 +278,24 @@ fn lists_that_hosts_refuse_are_found() {
             "{found}"
         );
     }
+    let with_output = tool("a", object).replace(
+        r#","inputSchema""#,
+        r#","outputSchema":{"type":"array","items":{"type":"string"}},"inputSchema""#,
+    );
+    let discovered = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#;
+    let modern_tools = result(&format!(
+        r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{with_output}]}}"#
+    ));
+    let modern = json!({"server/discover": result(discovered), "tools/list": modern_tools});
+    let legacy = json!({"tools/list": tools(&with_output)});
+    for (script, revision, is_found) in
+        [(legacy, "2025-06-18", true), (modern, "2026-07-28", false)]
+    {
+        let (findings, _) = scripted("check-output", &script, &["--revision", revision]);
+        let found = ids(&findings).contains(&"invalid-schema");
+        assert_eq!(found, is_found, "{revision}: {findings:#?}");
+        assert!(!ids(&findings).contains(&"list"), "{findings:#?}");
+    }
     let nothing = r#"{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
     let (findings, _) = scripted(
         "check-nothing",
@@ -394,8 +413,10 @@ fn sarif_has_the_place_of_each_finding() {
     }
 }
 
-/// A legacy server with sessions over HTTP, which answers requests of unknown sessions with 400, and requests for other hosts with 403.
-fn http_server() -> String {
+/// A legacy server with sessions over HTTP, which answers requests of unknown sessions with a status, and requests for other hosts with
+/// 403. Returns its address, and the heads and bodies of the requests.
+fn http_server(unknown: &'static str) -> (String, mpsc::Receiver<String>) {
+    let (seen, requests) = mpsc::channel();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -412,6 +433,7 @@ fn http_server() -> String {
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
             let head = head.to_lowercase();
+            let _ = seen.send(format!("{head}{}", String::from_utf8_lossy(&body)));
             let request: Value = serde_json::from_slice(&body).unwrap_or_default();
             let answer = |result: Value| {
                 format!(
@@ -429,7 +451,7 @@ fn http_server() -> String {
                         json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "h", "version": "1"}}),
                     ),
                 ),
-                _ if !head.contains("mcp-session-id: one") => ("400 Bad Request", String::new()),
+                _ if !head.contains("mcp-session-id: one") => (unknown, String::new()),
                 Some("tools/list") => (
                     "200 OK",
                     answer(json!({"tools": [serde_json::from_str::<Value>(ECHO).unwrap()]})),
@@ -447,30 +469,54 @@ fn http_server() -> String {
             let _ = stream.write_all(format!("HTTP/1.1 {status}\r\n{kind}content-length: {length}\r\nconnection: close\r\n\r\n{body}").as_bytes());
         }
     });
-    format!("http://{address}/mcp")
+    (format!("http://{address}/mcp"), requests)
 }
 
 #[test]
 fn behavior_behind_a_balancer_is_found() {
-    let url = http_server();
-    let (out, err, code) = run_at(
-        &folder("check-http"),
-        &["check", "--json", "--revision", "2025-11-25", &url],
-    );
-    let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
-    let findings = report["findings"].as_array().unwrap();
-    let mut found = ids(findings);
-    found.sort_unstable();
+    let check = |unknown, options: &[&str]| {
+        let (url, requests) = http_server(unknown);
+        let mut args = vec!["check", "--json", "--revision", "2025-11-25", &url];
+        args.extend(options);
+        let (out, err, code) = run_at(&folder("check-http"), &args);
+        let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+        let mut found: Vec<String> = ids(report["findings"].as_array().unwrap())
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        found.sort_unstable();
+        (
+            found.join(" "),
+            code,
+            requests.try_iter().collect::<Vec<_>>(),
+        )
+    };
+    let (found, code, requests) = check("400 Bad Request", &[]);
     assert_eq!(
         found,
-        [
-            "buffered-stream",
-            "cached-stream",
-            "host-check",
-            "lost-session",
-            "sessions"
-        ],
-        "{out}"
+        "buffered-stream cached-stream host-check lost-session sessions"
     );
     assert_eq!(code, 1);
+    let probes = requests.iter().filter(|it| it.contains("oxmcp-check"));
+    let id = |it: &String| {
+        serde_json::from_str::<Value>(it.lines().last().unwrap()).unwrap()["id"].clone()
+    };
+    let probes: Vec<Value> = probes.map(id).collect();
+    assert_eq!(probes, [json!(1_000_000_001), json!(1_000_000_002)]);
+    // A refusal for want of credentials says nothing about hosts, and one of a limit nothing about sessions.
+    for unknown in [
+        "401 Unauthorized",
+        "403 Forbidden",
+        "429 Too Many Requests",
+        "503 Service Unavailable",
+    ] {
+        let options = ["--header", "Authorization: Bearer hunter2"];
+        let (found, code, requests) = check(unknown, &options);
+        assert_eq!(found, "buffered-stream cached-stream sessions", "{unknown}");
+        assert_eq!(code, 0, "{unknown}");
+        for request in requests {
+            let is_other = request.contains("host: mcp.oxmcp-check.example");
+            assert_eq!(request.contains("hunter2"), !is_other, "{request}");
+        }
+    }
 }

@@ -41,6 +41,7 @@ fn assert_valid(server: &Value) {
         text(package, "identifier");
         text(&package["transport"], "type");
         if text(package, "registryType") == "mcpb" {
+            assert_eq!(package.get("version"), None);
             let digest = text(package, "fileSha256");
             assert!(
                 digest.len() == 64 && digest.chars().all(|it| matches!(it, '0'..='9' | 'a'..='f'))
@@ -194,6 +195,22 @@ fn bundles_are_reproducible() {
         "https://github.com/me/tea/releases/download/v1.2.3/tea-mcp-1.2.3-x86_64-pc-windows-msvc.mcpb"
     );
     assert_eq!(package["fileSha256"], first["bundles"][1]["sha256"]);
+    // An entry of the same target keeps its variables, and the URL must be that of a release.
+    let mut edited = server.clone();
+    edited["packages"][2]["environmentVariables"] = json!([{"name": "TEA_TOKEN"}]);
+    edited["packages"][2]["version"] = json!("1.2.2");
+    fs::write(home.join("server.json"), edited.to_string()).unwrap();
+    let mut elsewhere = args.to_vec();
+    elsewhere.push("--bundle-url=https://tea.example.com/files");
+    let (out, _, code) = run_at(&home, &elsewhere);
+    assert!(out.contains("in no release"), "{out}");
+    assert_eq!(code, 1);
+    let server: Value =
+        serde_json::from_str(&fs::read_to_string(home.join("server.json")).unwrap()).unwrap();
+    assert_valid(&server);
+    let package = &server["packages"][2];
+    assert_eq!(package["environmentVariables"][0]["name"], "TEA_TOKEN");
+
     fs::remove_dir_all(home.join("dist")).unwrap();
     let (again, _, _) = run_at(&home, &args);
     let again: Value = serde_json::from_str(&again).unwrap();

@@ -1,17 +1,22 @@
 //! The behavior of a server at a URL that shows only behind a load balancer or a proxy: sessions that are bound to a node, lost
 //! sessions, buffered streams and rejected hosts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, HOST, USER_AGENT},
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT},
 };
 use oxmcp::{
     ClientSession, Error, FeatureKind,
     http::{DefaultClient, HttpBody, HttpClient},
 };
+use serde_json::Value;
+use tokio::time::timeout;
 
 use super::report::{Report, Severity};
 
@@ -21,6 +26,8 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const UNKNOWN_SESSION: &str = "oxmcp-check-00000000-0000-0000-0000-000000000000";
 /// A host that a balancer could send, and that no server knows.
 const OTHER_HOST: &str = "mcp.oxmcp-check.example";
+/// The first ID of the requests that are sent again, which is above those of the session.
+const FIRST_ID: u64 = 1_000_000_001;
 
 /// An HTTP client that keeps what a check needs of the requests and responses.
 #[derive(Clone)]
@@ -54,8 +61,9 @@ impl Observer {
 
 impl HttpClient for Observer {
     async fn send(&self, mut request: Request<Bytes>) -> Result<Response<HttpBody>, Error> {
-        let authority = request.uri().authority().map(ToString::to_string);
-        if let Some(Ok(host)) = authority.map(|it| HeaderValue::from_str(&it)) {
+        let authority = request.uri().authority().map(|it| it.as_str());
+        let host = authority.and_then(|it| it.rsplit('@').next());
+        if let Some(Ok(host)) = host.map(HeaderValue::from_str) {
             request.headers_mut().entry(HOST).or_insert(host);
         }
         let name = HeaderValue::from_static(concat!("oxmcp/", env!("CARGO_PKG_VERSION")));
@@ -89,7 +97,12 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// Makes a request in the session, so that the observer has seen one, and checks the answers.
-pub(super) async fn check(report: &mut Report, session: &ClientSession, observer: &Observer) {
+pub(super) async fn check(
+    report: &mut Report,
+    session: &ClientSession,
+    observer: &Observer,
+    limit: Duration,
+) {
     // A failure was reported by the checks before.
     let _ = match session.offers(FeatureKind::Tools).await {
         Ok(true) => session.tools().next().await.map(|it| it.map(drop)),
@@ -117,10 +130,15 @@ pub(super) async fn check(report: &mut Report, session: &ClientSession, observer
     let Some(request) = request.filter(|_| status.is_success()) else {
         return;
     };
-    if request.headers().contains_key(SESSION) {
-        sessions(report, &request, observer).await;
+    let probe = Probe {
+        request,
+        observer,
+        limit,
+    };
+    if probe.request.headers().contains_key(SESSION) {
+        sessions(report, &probe).await;
     }
-    hosts(report, &request, observer).await;
+    hosts(report, &probe).await;
 }
 
 fn streams(report: &mut Report, headers: &HeaderMap) {
@@ -145,14 +163,17 @@ fn streams(report: &mut Report, headers: &HeaderMap) {
     }
 }
 
-async fn sessions(report: &mut Report, request: &Request<Bytes>, observer: &Observer) {
+async fn sessions(report: &mut Report, probe: &Probe<'_>) {
     report.add(
         ("sessions", Severity::Note),
         "endpoint",
         "keeps sessions: behind a balancer, a request that reaches another node finds no session",
         "route by the header `Mcp-Session-Id`, share the sessions between the nodes, or serve revision 2026-07-28, which has none",
     );
-    let Some(status) = again(request, observer, SESSION, UNKNOWN_SESSION).await else {
+    let Some(status) = probe
+        .again(FIRST_ID, (SESSION, UNKNOWN_SESSION), |_| true)
+        .await
+    else {
         return;
     };
     if status.is_success() {
@@ -162,7 +183,7 @@ async fn sessions(report: &mut Report, request: &Request<Bytes>, observer: &Obse
             "serves requests of a session that it has not opened",
             "answer 404, unless sessions mean nothing to the server",
         );
-    } else if status != StatusCode::NOT_FOUND {
+    } else if !says_nothing(status) && status != StatusCode::NOT_FOUND {
         report.add(
             ("lost-session", Severity::Warning),
             "endpoint",
@@ -172,11 +193,28 @@ async fn sessions(report: &mut Report, request: &Request<Bytes>, observer: &Obse
     }
 }
 
-async fn hosts(report: &mut Report, request: &Request<Bytes>, observer: &Observer) {
-    let Some(status) = again(request, observer, HOST, OTHER_HOST).await else {
+/// Whether the status has other reasons than the session or the host: credentials, limits, and failures of the server.
+fn says_nothing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 401 | 403 | 429) || status.is_server_error()
+}
+
+async fn hosts(report: &mut Report, probe: &Probe<'_>) {
+    // Behind a proxy, the request can reach another server: it gets no credentials.
+    let is_kept = |name: &HeaderName| {
+        let plain = [ACCEPT, CONTENT_TYPE, HOST, USER_AGENT];
+        plain.contains(name) || name.as_str().starts_with("mcp-")
+    };
+    let has_credentials = !probe.request.headers().keys().all(is_kept);
+    let again = probe.again(FIRST_ID + 1, (HOST, OTHER_HOST), is_kept).await;
+    let Some(status) = again.filter(|it| it.is_client_error()) else {
         return;
     };
-    if status.is_client_error() {
+    let is_of_host = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS => false,
+        StatusCode::FORBIDDEN => !has_credentials,
+        _ => true,
+    };
+    if is_of_host {
         report.add(
             ("host-check", Severity::Note),
             "endpoint",
@@ -186,17 +224,37 @@ async fn hosts(report: &mut Report, request: &Request<Bytes>, observer: &Observe
     }
 }
 
-/// The status of the response to the same request with another header.
-async fn again(
-    request: &Request<Bytes>,
-    observer: &Observer,
-    name: HeaderName,
-    value: &'static str,
-) -> Option<StatusCode> {
-    let mut request = request.clone();
-    request
-        .headers_mut()
-        .insert(name, HeaderValue::from_static(value));
-    let response = observer.client.send(request).await.ok()?;
-    Some(response.status())
+/// A request that is sent again with another header.
+struct Probe<'a> {
+    request: Request<Bytes>,
+    observer: &'a Observer,
+    limit: Duration,
+}
+
+impl Probe<'_> {
+    /// The status of the response to the same request with another ID and another header, and only with the headers that are kept.
+    async fn again(
+        &self,
+        id: u64,
+        (name, value): (HeaderName, &'static str),
+        is_kept: impl Fn(&HeaderName) -> bool,
+    ) -> Option<StatusCode> {
+        let mut request = self.request.clone();
+        let mut message: Value = serde_json::from_slice(request.body()).ok()?;
+        message.as_object_mut()?.insert("id".to_owned(), id.into());
+        *request.body_mut() = Bytes::from(message.to_string());
+        let headers = std::mem::take(request.headers_mut());
+        // The text has another length now.
+        let kept = headers
+            .iter()
+            .filter(|(name, _)| *name != CONTENT_LENGTH && is_kept(name));
+        for (name, value) in kept {
+            request.headers_mut().append(name, value.clone());
+        }
+        request
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+        let sent = timeout(self.limit, self.observer.client.send(request)).await;
+        Some(sent.ok()?.ok()?.status())
+    }
 }

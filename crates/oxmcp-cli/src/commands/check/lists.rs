@@ -39,8 +39,9 @@ pub(crate) async fn check(
         "resource",
         resources.iter().map(|it| it.uri.as_str()),
     );
+    let is_modern = session.revision().is_modern();
     for tool in &tools {
-        schemas(report, tool);
+        schemas(report, tool, is_modern);
     }
     let name = session.server_info().map_or("server", |it| &it.name);
     for it in Finding::of_lists(name, &tools, &prompts, &resources) {
@@ -107,7 +108,8 @@ fn duplicates<'a>(report: &mut Report, kind: &str, names: impl Iterator<Item = &
     }
 }
 
-fn schemas(report: &mut Report, tool: &Tool) {
+/// Checks the schemas of a tool. Results of modern revisions need not be objects; arguments are always one.
+fn schemas(report: &mut Report, tool: &Tool, is_modern: bool) {
     let schemas = [
         ("inputSchema", Some(&tool.input_schema)),
         ("outputSchema", tool.output_schema.as_ref()),
@@ -117,7 +119,7 @@ fn schemas(report: &mut Report, tool: &Tool) {
         let Some(Ok(schema)) = parsed else { continue };
         let problem = match Schema::from_json(schema) {
             Err(error) => error.to_string(),
-            Ok(schema) if !schema.is_object() => {
+            Ok(schema) if !schema.is_object() && (name == "inputSchema" || !is_modern) => {
                 "does not describe an object; hosts reject the tool, or all tools".to_owned()
             }
             Ok(_) => continue,

@@ -4,6 +4,7 @@ use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstObject, CstRootNode},
 };
+use similar::{ChangeTag, TextDiff};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
 use crate::{
@@ -46,7 +47,7 @@ pub(super) fn insert(
             Some(_) if !replaces => return Err(taken()),
             _ => servers.insert(name, server),
         };
-        return Ok(document.to_string());
+        return Ok(with_line_ends(text, &document.to_string()));
     }
     let root = json(text)?;
     let servers = servers(host, &root, true)?.ok_or_else(|| not_an_object("the file"))?;
@@ -80,7 +81,7 @@ pub(super) fn remove(host: HostName, text: &str, name: &str) -> Result<String> {
         let mut document = toml(text)?;
         let servers = document.get_mut(CODEX).and_then(Item::as_table_like_mut);
         servers.and_then(|it| it.remove(name)).ok_or_else(missing)?;
-        return Ok(document.to_string());
+        return Ok(with_line_ends(text, &document.to_string()));
     }
     let root = json(text)?;
     let servers = servers(host, &root, false)?;
@@ -110,6 +111,30 @@ fn not_an_object(name: &str) -> Failure {
     Failure::usage(format!(
         "could not change the file: `{name}` is not an object"
     ))
+}
+
+/// Restores the ends of the lines, of which the parser of TOML makes line feeds. New lines end as the first one does.
+fn with_line_ends(before: &str, after: &str) -> String {
+    const LONG: &str = "\r\n";
+    if !before.contains(LONG) {
+        return after.to_owned();
+    }
+    let (plain, after) = (before.replace(LONG, "\n"), after.replace(LONG, "\n"));
+    let old: Vec<&str> = before.split_inclusive('\n').collect();
+    let is_long = old.first().is_some_and(|it| it.ends_with(LONG));
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
+    let plain: Vec<&str> = plain.split_inclusive('\n').collect();
+    let mut text = String::with_capacity(before.len() + after.len());
+    for change in TextDiff::from_slices(&plain, &new).iter_all_changes() {
+        let kept = change.old_index().and_then(|it| old.get(it));
+        match (change.tag(), kept) {
+            (ChangeTag::Delete, _) => {}
+            (ChangeTag::Equal, Some(line)) => text.push_str(line),
+            _ if is_long => text.push_str(&change.value().replace('\n', LONG)),
+            _ => text.push_str(change.value()),
+        }
+    }
+    text
 }
 
 fn with_newline(text: String) -> String {
@@ -258,6 +283,25 @@ mod tests {
             insert(HostName::Codex, &after, "tea", server(), false).unwrap(),
             after
         );
+        assert_eq!(remove(HostName::Codex, &after, "tea").unwrap(), before);
+    }
+
+    #[test]
+    fn toml_keeps_its_line_ends() {
+        let before = "# mine\r\nmodel = \"x\"\r\n\r\n[mcp_servers.a]\r\ncommand = \"a\"\n";
+        let after = insert(HostName::Codex, before, "tea", server(), false).unwrap();
+        insta::assert_snapshot!(after.replace('\r', "␍"), @r#"
+        # mine␍
+        model = "x"␍
+        ␍
+        [mcp_servers.a]␍
+        command = "a"
+        ␍
+        [mcp_servers.tea]␍
+        command = "npx"␍
+        args = ["-y", 'some"server']␍
+        env = { A = "1" }␍
+        "#);
         assert_eq!(remove(HostName::Codex, &after, "tea").unwrap(), before);
     }
 

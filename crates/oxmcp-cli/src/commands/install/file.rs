@@ -87,14 +87,24 @@ impl Change {
     pub(super) fn diff(&self) -> String {
         let name = self.path.display().to_string();
         let old = if self.exists { &name } else { "/dev/null" };
-        let (before, after) = (self.before.replace('\r', ""), self.after.replace('\r', ""));
+        // A change of the ends of lines must be seen; where there is none, they are left out.
+        let ends = |text: &str| {
+            let long = text.matches("\r\n").count();
+            (long > 0, text.matches('\n').count() > long)
+        };
+        let has_ends = self.exists && ends(&self.before) != ends(&self.after);
+        let shown = |text: &str| match has_ends {
+            true => text.to_owned(),
+            false => text.replace("\r\n", "\n"),
+        };
+        let (before, after) = (shown(&self.before), shown(&self.after));
         let diff = TextDiff::from_lines(&before, &after);
         let diff = diff
             .unified_diff()
             .context_radius(CONTEXT)
             .header(old, &name)
             .to_string();
-        diff.lines()
+        diff.split_terminator('\n')
             .map(|line| without_secrets(line) + "\n")
             .collect()
     }

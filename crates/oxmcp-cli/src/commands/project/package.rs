@@ -39,7 +39,8 @@ pub(crate) fn run(args: &Package, as_json: bool, terminal: &Terminal) -> Result<
                 .push(json!({"type": "streamable-http", "url": url}));
         }
     }
-    let bundles = bundles(args, &mut file, &manifests)?;
+    let bundles = bundles(args, &mut file, &manifests, &existing)?;
+    problems.extend(file.problems_of_bundles());
     if file.packages.is_empty() && file.remotes.is_empty() {
         return Err(Failure::usage(
             "there is nothing to describe: no Cargo.toml, package.json or pyproject.toml with a package; pass `--oci`, `--remote` or `--binary`",
@@ -124,7 +125,12 @@ fn name(args: &Package, manifests: &[Manifest], existing: &Map<String, Value>) -
 }
 
 /// Makes the bundles, and adds them to the file.
-fn bundles(args: &Package, file: &mut ServerJson, manifests: &[Manifest]) -> Result<Vec<Bundle>> {
+fn bundles(
+    args: &Package,
+    file: &mut ServerJson,
+    manifests: &[Manifest],
+    existing: &Map<String, Value>,
+) -> Result<Vec<Bundle>> {
     let mut bundles = Vec::new();
     if args.binary.is_empty() {
         return Ok(bundles);
@@ -137,19 +143,19 @@ fn bundles(args: &Package, file: &mut ServerJson, manifests: &[Manifest]) -> Res
     let url = bundle_url(args, manifest)?;
     let server = serde_json::to_value(&*file).map_err(std::io::Error::from)?;
     for word in &args.binary {
-        let bundle = Binary::parse(word)?.bundle(&file.name, manifest, &server)?;
+        let binary = Binary::parse(word)?;
+        let bundle = binary.bundle(&file.name, manifest, &server)?;
         if bundles.iter().any(|it: &Bundle| it.file == bundle.file) {
             return Err(Failure::usage(format!(
                 "two programs are for the same target: {word}"
             )));
         }
-        file.packages.push(json!({
-            "registryType": "mcpb",
-            "identifier": format!("{url}/{}", bundle.file),
-            "version": manifest.version,
-            "fileSha256": bundle.sha256,
-            "transport": {"type": "stdio"},
-        }));
+        file.add_bundle(
+            &format!("{url}/{}", bundle.file),
+            &bundle.sha256,
+            &binary.target,
+            existing,
+        );
         bundles.push(bundle);
     }
     Ok(bundles)

@@ -168,6 +168,61 @@ impl ServerJson {
     }
 }
 
+impl ServerJson {
+    /// Adds a bundle. Members of the existing entry for the same target stay, such as its variables. The registry accepts no version:
+    /// the URL has it.
+    pub(super) fn add_bundle(
+        &mut self,
+        url: &str,
+        sha256: &str,
+        target: &str,
+        existing: &Map<String, Value>,
+    ) {
+        let fresh = json!({
+            "registryType": "mcpb",
+            "identifier": url,
+            "fileSha256": sha256,
+            "transport": {"type": "stdio"},
+        });
+        let old = list(existing, "packages");
+        let is_same = |it: &&Value| {
+            let url = it.get("identifier").and_then(Value::as_str);
+            is(it, "registryType", "mcpb")
+                && url.is_some_and(|it| it.ends_with(&format!("-{target}.mcpb")))
+        };
+        let mut package = merged(fresh, old.iter().find(is_same));
+        if let Some(members) = package.as_object_mut() {
+            members.remove("version");
+        }
+        self.packages.push(package);
+    }
+
+    /// The bundles that the registry refuses because of their URLs.
+    pub(super) fn problems_of_bundles(&self) -> Option<String> {
+        let of_bundle = |it: &&Value| is(it, "registryType", "mcpb");
+        let mut urls = self
+            .packages
+            .iter()
+            .filter(of_bundle)
+            .filter_map(|it| it.get("identifier")?.as_str());
+        let url = urls.find(|it| !is_release(it))?;
+        Some(format!(
+            "the bundle {url} is in no release; the registry accepts those of releases on github.com and gitlab.com: pass such a URL with `--bundle-url`"
+        ))
+    }
+}
+
+/// Whether the URL is that of a file of a release.
+fn is_release(url: &str) -> bool {
+    if let Some(path) = url.strip_prefix("https://github.com/") {
+        let parts: Vec<&str> = path.split('/').collect();
+        return matches!(parts.as_slice(), [owner, name, "releases", "download", tag, file]
+            if [owner, name, tag, file].iter().all(|it| !it.is_empty()));
+    }
+    let path = url.strip_prefix("https://gitlab.com/");
+    path.is_some_and(|it| it.contains("/-/releases/") || it.contains("/-/package_files/"))
+}
+
 fn registry(registry: Registry) -> &'static str {
     match registry {
         Registry::Cargo => "cargo",
@@ -276,6 +331,28 @@ mod tests {
             );
         }
         assert_eq!(web_url("svn://x"), None);
+    }
+
+    #[test]
+    fn bundles_are_in_releases() {
+        for (url, expected) in [
+            (
+                "https://github.com/me/tea/releases/download/v1/tea.mcpb",
+                true,
+            ),
+            (
+                "https://gitlab.com/me/tea/-/releases/v1/downloads/tea.mcpb",
+                true,
+            ),
+            ("https://github.com/me/tea/raw/main/tea.mcpb", false),
+            (
+                "https://github.com.evil.example/me/tea/releases/download/v1/tea.mcpb",
+                false,
+            ),
+            ("https://example.com/tea.mcpb", false),
+        ] {
+            assert_eq!(is_release(url), expected, "{url}");
+        }
     }
 
     #[test]
