@@ -67,7 +67,15 @@ pub(crate) fn text(text: &str) -> Result<()> {
 /// # Errors
 /// stdout is closed.
 pub(crate) fn diff(text: &str) -> Result<()> {
-    for it in text.lines() {
+    diff_to(&mut anstream::stdout(), text)
+}
+
+/// Writes a unified diff to another stream.
+///
+/// # Errors
+/// The stream is closed.
+pub(crate) fn diff_to(out: &mut impl Write, text: &str) -> Result<()> {
+    for it in text.split_terminator('\n') {
         let color = match it.chars().next() {
             _ if it.starts_with("+++") || it.starts_with("---") => "1",
             Some('+') => "32",
@@ -75,7 +83,7 @@ pub(crate) fn diff(text: &str) -> Result<()> {
             Some('@') => "36",
             _ => "0",
         };
-        line(&format!("\u{1b}[{color}m{}\u{1b}[0m", escape::line(it)))?;
+        writeln!(out, "\u{1b}[{color}m{}\u{1b}[0m", escape::line(it))?;
     }
     Ok(())
 }

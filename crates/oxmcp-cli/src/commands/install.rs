@@ -11,9 +11,13 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use self::{file::Change, server::Entry};
+use self::{
+    file::Change,
+    server::{Entry, Reach},
+};
 use crate::{
     args::{HostName, Install, Place, Uninstall},
+    commands::transcript::is_secret_name,
     failure::{Failure, Result},
     output,
     terminal::Terminal,
@@ -31,7 +35,8 @@ pub(crate) fn install(args: &Install, as_json: bool, terminal: &Terminal) -> Res
         Ok(text)
     };
     let changes = changes(&args.place, &plan)?;
-    if !apply(&changes, &args.place, as_json, terminal)? {
+    let secrets = secrets(&entries);
+    if !apply(&changes, (&args.place, &secrets), as_json, terminal)? {
         return Ok(());
     }
     for Entry { name, .. } in &entries {
@@ -54,7 +59,7 @@ pub(crate) fn uninstall(args: &Uninstall, as_json: bool, terminal: &Terminal) ->
         Ok(text)
     };
     let changes = changes(&args.place, &plan)?;
-    apply(&changes, &args.place, as_json, terminal)?;
+    apply(&changes, (&args.place, &[]), as_json, terminal)?;
     Ok(())
 }
 
@@ -74,22 +79,46 @@ fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
     Ok(changes)
 }
 
+/// The values that are written and not shown: those of headers, and of variables with names of secrets.
+fn secrets(entries: &[Entry]) -> Vec<String> {
+    let of_entry = |entry: &Entry| -> Vec<String> {
+        match &entry.reach {
+            Reach::Url { headers, .. } => headers.iter().map(|(_, value)| value.clone()).collect(),
+            Reach::Program { env, .. } => {
+                let secret = env.iter().filter(|(name, _)| is_secret_name(name));
+                secret.map(|(_, value)| value.clone()).collect()
+            }
+        }
+    };
+    entries.iter().flat_map(of_entry).collect()
+}
+
 /// Shows the changes, asks, and writes them. Returns whether they were written.
-fn apply(changes: &[Change], place: &Place, as_json: bool, terminal: &Terminal) -> Result<bool> {
+fn apply(
+    changes: &[Change],
+    (place, secrets): (&Place, &[String]),
+    as_json: bool,
+    terminal: &Terminal,
+) -> Result<bool> {
     let changed: Vec<&Change> = changes.iter().filter(|it| it.is_change()).collect();
     let report = |is_written: bool| {
         let files = changes.iter().map(|it| {
             json!({
                 "path": it.path.display().to_string(),
                 "changed": is_written && it.is_change(),
-                "diff": it.diff(),
+                "diff": it.diff(secrets),
             })
         });
         output::json(&files.collect::<Vec<_>>())
     };
-    if !as_json {
-        for change in &changed {
-            output::diff(&change.diff())?;
+    let asks = !place.dry_run && !place.yes;
+    for change in &changed {
+        let diff = change.diff(secrets);
+        if !as_json {
+            output::diff(&diff)?;
+        } else if asks && terminal.has_person() {
+            // The result is on stdout, and nobody can agree to what is not shown.
+            output::diff_to(&mut anstream::stderr(), &diff)?;
         }
     }
     if changed.is_empty() {

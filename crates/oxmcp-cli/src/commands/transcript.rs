@@ -8,6 +8,6 @@ mod replay;
 
 pub(crate) use self::{
     record::run as record,
-    redact::{secret_in, without_secrets},
+    redact::{is_secret_name, secret_in, without_secrets},
     replay::run as replay,
 };

@@ -255,6 +255,31 @@ fn programs_keep_their_links() {
 }
 
 #[test]
+fn diffs_show_no_secrets() {
+    let home = folder("install-secrets");
+    fs::create_dir(home.join(".codex")).unwrap();
+    let path = home.join(".codex/config.toml");
+    let before = "[mcp_servers.a]\r\ncommand = \"a\"\r\nargs = [\"--api-key\", \"hunter2\"]\r\nenv = { KEY_TOKEN = 'hunter2' }\r\n";
+    fs::write(&path, before).unwrap();
+    let args = [
+        "install",
+        "--yes",
+        "--host",
+        "codex",
+        "--header",
+        "X-Team: hunter2",
+        "https://example.com/mcp",
+    ];
+    let (out, err, code) = run_at(&home, &args);
+    assert_eq!(code, 0, "{err}");
+    assert!(!out.contains("hunter2"), "{out}");
+    assert_eq!(out.matches("[redacted]").count(), 3, "{out}");
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(before), "{after}");
+    assert!(after.contains("X-Team = \"hunter2\" }\r\n"), "{after}");
+}
+
+#[test]
 fn servers_move_between_hosts() {
     let home = folder("install-move");
     let config = json!({"mcpServers": {

@@ -84,7 +84,7 @@ impl Change {
     }
 
     /// The change as a unified diff. Secrets are replaced: lines around the change may contain those of other servers.
-    pub(super) fn diff(&self) -> String {
+    pub(super) fn diff(&self, secrets: &[String]) -> String {
         let name = self.path.display().to_string();
         let old = if self.exists { &name } else { "/dev/null" };
         // A change of the ends of lines must be seen; where there is none, they are left out.
@@ -104,9 +104,7 @@ impl Change {
             .context_radius(CONTEXT)
             .header(old, &name)
             .to_string();
-        diff.split_terminator('\n')
-            .map(|line| without_secrets(line) + "\n")
-            .collect()
+        without_secrets(&diff, secrets)
     }
 
     /// Writes the file. Returns the path of the backup, if there was a file.
