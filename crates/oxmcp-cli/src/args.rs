@@ -241,6 +241,9 @@ pub(crate) struct Check {
     /// Check all servers of all configuration files, as `oxmcp config list` shows them.
     #[arg(long, conflicts_with_all = ["words", "program", "call"])]
     pub all: bool,
+    /// Start the programs that files of the current folder name without asking.
+    #[arg(short, long, requires = "all")]
+    pub yes: bool,
     /// Call this tool, with the arguments that follow the server, and check its result.
     #[arg(long, value_name = "TOOL")]
     pub call: Option<String>,

@@ -3,25 +3,27 @@
 use std::{
     fs,
     io::{self, Read},
+    thread,
 };
 
 use serde_json::{Map, Value};
+use tokio::sync::oneshot;
 
 use crate::failure::{Failure, Result};
 
-/// Reads the arguments of a tool: the words, and the value of `--args`, which the words complete.
+/// The most bytes that are read from stdin.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Reads the arguments of a tool: the words, which complete the object of `--args`.
 ///
 /// # Errors
 /// A word has no `=`, what should be JSON is not, a file cannot be read, or an argument does not have its type.
 pub(crate) fn read(
     words: &[String],
-    all: Option<&str>,
+    all: Map<String, Value>,
     schema: &Value,
 ) -> Result<Map<String, Value>> {
-    let mut arguments = match all {
-        Some(text) => object(text)?,
-        None => Map::new(),
-    };
+    let mut arguments = all;
     for word in words {
         let (name, value) = argument(word, schema)?;
         arguments.insert(name, value);
@@ -29,21 +31,39 @@ pub(crate) fn read(
     Ok(arguments)
 }
 
-fn object(text: &str) -> Result<Map<String, Value>> {
+/// Reads the value of `--args`.
+///
+/// # Errors
+/// It is no JSON object, or cannot be read.
+pub(crate) async fn object(text: &str) -> Result<Map<String, Value>> {
     let text = match (text, text.strip_prefix('@')) {
-        ("-", _) => {
-            let mut text = String::new();
-            let read = io::stdin().read_to_string(&mut text);
-            read.map_err(|error| {
-                Failure::usage(format!("could not read the arguments from stdin: {error}"))
-            })?;
-            text
-        }
+        ("-", _) => stdin().await.map_err(|error| {
+            Failure::usage(format!("could not read the arguments from stdin: {error}"))
+        })?,
         (_, Some(path)) => file(path)?,
         _ => text.to_owned(),
     };
     serde_json::from_str(&text)
         .map_err(|error| Failure::usage(format!("`--args` is not a JSON object: {error}")))
+}
+
+/// Reads stdin on a thread of its own, so that Ctrl-C ends the command.
+async fn stdin() -> io::Result<String> {
+    let (sender, receiver) = oneshot::channel();
+    thread::spawn(move || {
+        let mut text = String::new();
+        let read = io::stdin().take(MAX_BYTES + 1).read_to_string(&mut text);
+        let read = match read {
+            Ok(length) if length as u64 > MAX_BYTES => Err(io::Error::other(format!(
+                "they have more than {MAX_BYTES} bytes"
+            ))),
+            Ok(_) => Ok(text),
+            Err(error) => Err(error),
+        };
+        // Nobody waits for it after Ctrl-C.
+        let _ = sender.send(read);
+    });
+    receiver.await.map_err(io::Error::other)?
 }
 
 fn file(path: &str) -> Result<String> {
@@ -130,7 +150,7 @@ mod tests {
             "l": {"type": "array"}, "either": {"anyOf": [{"type": "number"}, {"type": "string"}]}, "any": {},
         }});
         let words: Vec<String> = words.iter().map(|it| (*it).to_owned()).collect();
-        read(&words, None, &schema)
+        read(&words, Map::new(), &schema)
             .map(Value::Object)
             .map_err(|it| it.to_string())
     }

@@ -41,7 +41,7 @@ async fn main() -> ExitCode {
     // These commands end their servers themselves.
     let ends_itself = matches!(
         cli.command,
-        Command::Bridge(_) | Command::Record(_) | Command::Ui(_)
+        Command::Bridge(_) | Command::Record(_) | Command::Replay(_) | Command::Ui(_)
     );
     let command = commands::run(cli.command, as_json, &terminal);
     let outcome = tokio::select! {

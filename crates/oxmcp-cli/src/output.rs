@@ -16,6 +16,9 @@ use crate::{
     terminal::Terminal,
 };
 
+/// The most files of one kind in a folder.
+const MAX_FILES: usize = 100_000;
+
 /// Prints a value as JSON, indented.
 ///
 /// # Errors
@@ -36,7 +39,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> Result<()> {
 }
 
 /// JSON, with the characters that a terminal may act on escaped within its strings. It stays the same value.
-fn escape_json(text: &str) -> String {
+pub(crate) fn escape_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for it in text.chars() {
         if it == '\n' || !escape::is_dangerous(it) {
@@ -166,15 +169,30 @@ fn bytes(
             bytes.len()
         ));
     };
-    let path: PathBuf = folder.join(format!("{kind}-{}.{}", index + 1, extension(mime_type)));
-    let failed = |error: io::Error| {
+    let path = |number: usize| -> PathBuf {
+        folder.join(format!("{kind}-{number}.{}", extension(mime_type)))
+    };
+    let mut number = index + 1;
+    let failed = |path: &Path, error: io::Error| {
         Failure::new(
             Reason::Usage,
             format!("could not write {}: {error}", path.display()),
         )
     };
-    fs::create_dir_all(folder).map_err(failed)?;
-    fs::write(&path, bytes).map_err(failed)?;
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    // Files of earlier calls stay, and links are not followed.
+    let (path, mut file) = loop {
+        let path = path(number);
+        match fs::File::create_new(&path) {
+            Ok(file) => break (path, file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_FILES => {
+                number += 1;
+            }
+            Err(error) => return Err(failed(&path, error)),
+        }
+    };
+    file.write_all(bytes)
+        .map_err(|error| failed(&path, error))?;
     Ok(path.display().to_string())
 }
 

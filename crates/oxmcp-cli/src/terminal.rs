@@ -89,6 +89,11 @@ impl Terminal {
         }
     }
 
+    /// Prints what the user must know, even if the command is quiet.
+    pub(crate) fn tell(&self, text: &str) {
+        print(&format!("oxmcp: {}\n", escape::line(text)));
+    }
+
     /// Also gives the lines of servers to a function. Only the first one counts.
     pub(crate) fn observe(&self, observer: impl Fn(&str, &str) + Send + Sync + 'static) {
         // It is called once.

@@ -11,7 +11,7 @@ use super::connection::{Connection, Http, Target};
 pub(crate) struct Record {
     #[command(flatten)]
     pub target: Target,
-    /// Replace a file that exists.
+    /// Replace a file that exists. By default, the session is written to the next free name, such as `session-2.jsonl`.
     #[arg(long)]
     pub force: bool,
     /// Stop writing when the file has this many MiB. The messages still pass.

@@ -158,7 +158,7 @@ fn token(options: &args::Http, terminal: &Terminal) -> Result<Option<Secret>> {
         )
     })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    terminal.note(&format!(
+    terminal.tell(&format!(
         "clients need the header `Authorization: Bearer {token}`"
     ));
     Ok(Some(Secret::new(token)))

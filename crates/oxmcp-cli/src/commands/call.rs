@@ -20,8 +20,13 @@ pub(crate) async fn run(args: Call, as_json: bool, terminal: &Terminal) -> Resul
     let (name, words) = server.words.split_first().ok_or_else(|| {
         Failure::usage("no tool given; `oxmcp inspect` shows the tools of the server")
     })?;
+    // The server does not wait for stdin.
+    let all = match &args.args {
+        Some(text) => arguments::object(text).await?,
+        None => Map::new(),
+    };
     let session = session::connect(&server, &args.connection, terminal).await?;
-    let outcome = call(&session, name, words, args.args.as_deref(), terminal).await;
+    let outcome = call(&session, name, words, all, terminal).await;
     session::close(&session).await;
     let result = outcome?;
     if as_json {
@@ -55,7 +60,7 @@ async fn call(
     session: &ClientSession,
     name: &str,
     words: &[String],
-    all: Option<&str>,
+    all: Map<String, Value>,
     terminal: &Terminal,
 ) -> Result<oxmcp::protocol::CallToolResult> {
     let tool = find(session, name).await?;
@@ -75,7 +80,7 @@ async fn call(
                 .interact_text()
                 .map_err(|_| Failure::new(Reason::Interrupted, "interrupted"))?;
             let word = format!("{name}={text}");
-            arguments.extend(arguments::read(&[word], None, &schema)?);
+            arguments.extend(arguments::read(&[word], Map::new(), &schema)?);
         }
     }
     let progress = terminal.clone();

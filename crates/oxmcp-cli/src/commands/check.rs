@@ -13,22 +13,31 @@ use tokio::time::Instant;
 
 use self::{
     balancer::Observer,
-    report::{Found, Report, Severity},
+    report::{Report, Severity},
 };
 use crate::{
     args::{Check, Connection, Format},
     failure::{Failure, Reason, Result},
-    hosts, output, session,
+    hosts::{self, Found, Unusable},
+    output, session,
     target::Server,
     terminal::Terminal,
     trace,
 };
 
+/// Parts of the warnings of the SDK that are no findings of their own, or are about this machine.
+const OF_NO_SERVER: [&str; 4] = [
+    "tolerat",
+    "still waiting for the first response",
+    "credentials",
+    "keyring",
+];
+
 /// The findings about what a server lists, without calling a tool.
 ///
 /// # Errors
 /// A list cannot be read.
-pub(crate) async fn findings(session: &ClientSession) -> oxmcp::Result<Vec<Found>> {
+pub(crate) async fn findings(session: &ClientSession) -> oxmcp::Result<Vec<report::Found>> {
     let mut report = Report::new("", (String::new(), 1));
     lists::check(&mut report, session).await?;
     report.sort();
@@ -42,7 +51,7 @@ pub(crate) async fn run(args: Check, as_json: bool, terminal: &Terminal) -> Resu
     };
     let options = &args.connection;
     let reports = if args.all {
-        all(options, format, terminal).await?
+        all(options, (format, args.yes), terminal).await?
     } else {
         let mut report = match Server::find(args.target, terminal) {
             Ok(server) => {
@@ -79,9 +88,17 @@ pub(crate) async fn run(args: Check, as_json: bool, terminal: &Terminal) -> Resu
 }
 
 /// Checks all configured servers, one after another: they may need the same files or ports.
-async fn all(options: &Connection, format: Format, terminal: &Terminal) -> Result<Vec<Report>> {
+async fn all(
+    options: &Connection,
+    (format, is_agreed): (Format, bool),
+    terminal: &Terminal,
+) -> Result<Vec<Report>> {
     let mut reports = Vec::new();
-    for found in hosts::all(terminal) {
+    let found = hosts::all(terminal);
+    if !is_agreed {
+        confirm_programs(&found, terminal)?;
+    }
+    for found in found {
         let mut report = match found {
             Ok((label, found)) => {
                 let server = Server::configured(label, found);
@@ -99,6 +116,34 @@ async fn all(options: &Connection, format: Format, terminal: &Terminal) -> Resul
         terminal.note("found no configured server");
     }
     Ok(reports)
+}
+
+/// Asks about the programs of the current folder: its files may be those of a cloned repository.
+///
+/// # Errors
+/// The user does not agree, or there is nobody to ask.
+fn confirm_programs(
+    found: &[Result<(String, Found), Unusable>],
+    terminal: &Terminal,
+) -> Result<()> {
+    let of_folder = found.iter().flatten().filter(|it| it.1.path.is_relative());
+    let mut count = 0;
+    for (label, it) in of_folder {
+        if let Some(command) = it.config.command_line() {
+            terminal.tell(&format!("{label} is `{command}`"));
+            count += 1;
+        }
+    }
+    let question = match count {
+        0 => return Ok(()),
+        1 => "Start this program of the current folder?".to_owned(),
+        _ => format!("Start these {count} programs of the current folder?"),
+    };
+    let remedy = "pass `--yes` to start the programs, or check one server";
+    match terminal.confirm(&question, remedy)? {
+        true => Ok(()),
+        false => Err(Failure::new(Reason::Refused, "nothing was started")),
+    }
 }
 
 /// The report about a server whose configuration cannot be used.
@@ -140,7 +185,11 @@ async fn check(
         }
     };
     report.connected_after_ms = Some(begun.elapsed().as_millis());
-    launch::slow_start(&mut report);
+    // A login in the browser takes its time, too.
+    let can_log_in = !server.is_program() && terminal.has_person() && !options.no_browser;
+    if !can_log_in {
+        launch::slow_start(&mut report);
+    }
     match lists::check(&mut report, &session).await {
         Ok(tools) => {
             if let Some(name) = call {
@@ -177,10 +226,7 @@ fn overlooked(report: &mut Report) {
                 message,
                 remedy,
             );
-        } else if !["tolerat", "still waiting for the first response"]
-            .iter()
-            .any(|it| warning.contains(it))
-        {
+        } else if !OF_NO_SERVER.iter().any(|it| warning.contains(it)) {
             report.add(("warning", Severity::Warning), "connection", warning, "");
         }
     }

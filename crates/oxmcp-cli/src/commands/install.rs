@@ -18,7 +18,7 @@ use self::{
 use crate::{
     args::{HostName, Install, Place, Uninstall},
     commands::transcript::is_secret_name,
-    failure::{Failure, Result},
+    failure::{Failure, Reason, Result},
     output,
     terminal::Terminal,
 };
@@ -68,10 +68,21 @@ type Plan<'a> = &'a dyn Fn(HostName, &str) -> Result<String>;
 /// The changes of all files. None is written if one of them cannot be made.
 fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
+    let mut hosts: Vec<HostName> = Vec::new();
     for host in &place.host {
+        if hosts.contains(host) {
+            continue;
+        }
+        hosts.push(*host);
         let path: PathBuf = host::path(*host, place.scope)?;
         let change = Change::read(path, place.scope)?;
-        let after = plan(*host, &change.before);
+        // Hosts can share a file by a link, and a host can be given twice.
+        let same = changes.iter().position(|it: &Change| it.is_of(&change));
+        let change = match same {
+            Some(index) => changes.remove(index),
+            None => change,
+        };
+        let after = plan(*host, &change.after);
         let after =
             after.map_err(|failure| failure.of_server(&change.path.display().to_string()))?;
         changes.push(change.to(after));
@@ -131,7 +142,7 @@ fn apply(
             count => format!("Change these {count} files?"),
         };
         if !terminal.confirm(&question, "pass `--yes` to change the files without asking")? {
-            return Err(Failure::usage("nothing was changed"));
+            return Err(Failure::new(Reason::Refused, "nothing was changed"));
         }
     }
     if is_wanted {

@@ -358,7 +358,15 @@ fn configuration_is_checked_before_its_servers() {
     fs::write(home.join("mcp.json"), config.to_string()).unwrap();
     fs::create_dir(home.join(".gemini")).unwrap();
     fs::write(home.join(".gemini/settings.json"), r#"{"theme": "dark"}"#).unwrap();
+    // The files of a folder can be those of others.
     let (out, err, code) = run_at(&home, &["check", "--all", "--json"]);
+    assert!(
+        err.contains("mcp.json:good is `") && err.contains("pass `--yes`"),
+        "{err}"
+    );
+    assert_eq!((out.as_str(), code), ("", 6));
+    assert!(!err.contains("starting"), "{err}");
+    let (out, err, code) = run_at(&home, &["check", "--all", "--yes", "--json"]);
     let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     let servers = report["servers"].as_array().unwrap();
     let found = servers.iter().map(|it| {

@@ -217,6 +217,30 @@ fn planted_links_are_not_followed() {
         "the first backup stays"
     );
 
+    // Hosts that share a file change it one after the other.
+    fs::write(home.join("opencode.json"), "{}\n").unwrap();
+    fs::create_dir(home.join(".cursor")).unwrap();
+    symlink("../opencode.json", home.join(".cursor/mcp.json")).unwrap();
+    let args = [
+        "install",
+        "--yes",
+        "--scope",
+        "project",
+        "--host=cursor",
+        "--host=opencode",
+        "--host=cursor",
+        "https://one.example/mcp",
+    ];
+    let (_, err, code) = run_at(&home, &args);
+    assert_eq!(code, 0, "{err}");
+    let text = read(&home, "opencode.json");
+    assert!(
+        text.contains("\"mcpServers\"") && text.contains("\"mcp\""),
+        "{text}"
+    );
+    fs::remove_file(home.join("opencode.json")).unwrap();
+    fs::remove_dir_all(home.join(".cursor")).unwrap();
+
     symlink(&outside, home.join(".cursor")).unwrap();
     fs::create_dir(home.join(".vscode")).unwrap();
     symlink(&victim, home.join(".vscode/mcp.json")).unwrap();

@@ -156,9 +156,19 @@ fn recording_has_a_maximum_size() {
     let (_, err, code) = run_at(&home, &args);
     assert!(err.contains("--max-size"), "{err}");
     assert_eq!(code, 1);
+    // The next session has the next free name.
     let (_, err, code) = run_at(&home, &["record", "s.jsonl", "--", &notes]);
-    assert!(err.contains("`--force` replaces it"), "{err}");
-    assert_eq!(code, 2);
+    assert!(err.contains("recorded 0 messages in s-2.jsonl"), "{err}");
+    assert_eq!(code, 0, "{err}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let path = home.join("s.jsonl");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        run_at(&home, &["record", "--force", "s.jsonl", "--", &notes]);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
     fs::write(home.join("other.jsonl"), "{}\n").unwrap();
     let (_, err, code) = run_at(&home, &["replay", "other.jsonl"]);
     assert!(err.contains("it is not a transcript"), "{err}");

@@ -5,7 +5,7 @@ use oxmcp::{
     protocol::{CallToolResult, Tool},
 };
 use oxmcp_apps::{ToolUi, rules};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::report::{Report, Severity};
 use crate::{
@@ -26,7 +26,7 @@ pub(super) async fn check(
     let tool = tools.iter().find(|it| it.name == name);
     let tool = tool.ok_or_else(|| Failure::usage(format!("the server has no tool {name:?}")))?;
     let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
-    let arguments = arguments::read(words, None, &schema)?;
+    let arguments = arguments::read(words, Map::new(), &schema)?;
     let place = format!("tool {name:?}");
     match session.call_tool(name, arguments).await {
         Ok(result) => self::result(report, tool, &result),

@@ -228,6 +228,8 @@ fn missing_variable(line: &str) -> Option<&str> {
     let is_variable = |it: &&str| {
         let is_plain = |it: char| it.is_ascii_uppercase() || it.is_ascii_digit() || it == '_';
         it.len() >= 4
+            && !it.starts_with("ERR_")
+            && **it != *"MODULE_NOT_FOUND"
             && it.starts_with(|it: char| it.is_ascii_uppercase())
             && it.chars().all(is_plain)
     };
@@ -315,6 +317,8 @@ mod tests {
                 Some("TOKEN"),
             ),
             ("Error: ENOENT, missing file", None),
+            ("ERR_MODULE_NOT_FOUND: missing", None),
+            ("code: 'MODULE_NOT_FOUND', undefined", None),
             ("listening on HTTP_PORT", None),
         ] {
             assert_eq!(missing_variable(line), expected, "{line}");

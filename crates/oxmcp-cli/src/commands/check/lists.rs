@@ -57,7 +57,8 @@ pub(crate) async fn check(
         report.add((it.id, severity), place, it.effect, it.remedy);
         report.about(&it.name);
     }
-    if tools.is_empty() && prompts.is_empty() && resources.is_empty() {
+    let is_empty = tools.is_empty() && prompts.is_empty() && resources.is_empty();
+    if is_empty && !offers_others(session).await? {
         report.add(
             ("offers-nothing", Severity::Warning),
             "server",
@@ -72,6 +73,20 @@ pub(crate) async fn check(
     }
     skills(report, session).await;
     Ok(tools)
+}
+
+/// Whether the server has templates of resources, completions or skills.
+async fn offers_others(session: &ClientSession) -> Result<bool, Error> {
+    if session.offers(FeatureKind::Completions).await?
+        || matches!(session.skills("server").is_supported().await, Ok(true))
+    {
+        return Ok(true);
+    }
+    if !session.offers(FeatureKind::Resources).await? {
+        return Ok(false);
+    }
+    let first = session.resource_templates().or_none().next().await;
+    Ok(first.transpose()?.is_some())
 }
 
 async fn tools(report: &mut Report, session: &ClientSession) -> Result<Vec<Tool>, Error> {

@@ -30,8 +30,8 @@ pub(super) struct Change {
     exists: bool,
     has_mark: bool,
     scope: Scope,
-    pub(super) before: String,
-    after: String,
+    before: String,
+    pub(super) after: String,
 }
 
 impl Change {
@@ -77,6 +77,11 @@ impl Change {
     pub(super) fn to(mut self, after: String) -> Self {
         self.after = after;
         self
+    }
+
+    /// Whether both are changes of one file.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        self.real == other.real
     }
 
     pub(super) fn is_change(&self) -> bool {

@@ -32,19 +32,24 @@ pub(super) struct Manifest {
     pub(super) mcp_name: Option<String>,
 }
 
-/// Reads the manifests of a folder.
+/// Reads the manifests of a folder, those of all registries if none is wanted. Packages that are not published are left out.
 ///
 /// # Errors
 /// A manifest cannot be read, or has no name or version.
-pub(super) fn read(folder: &Path) -> Result<Vec<Manifest>> {
+pub(super) fn read(folder: &Path, wanted: &[Registry]) -> Result<Vec<Manifest>> {
     let mut manifests = Vec::new();
-    for (file, read) in [
-        ("Cargo.toml", cargo as fn(&Path, &Value) -> Option<Manifest>),
-        ("package.json", npm),
-        ("pyproject.toml", pypi),
+    for (registry, file, read) in [
+        (
+            Registry::Cargo,
+            "Cargo.toml",
+            cargo as fn(&Path, &Value) -> Option<Manifest>,
+        ),
+        (Registry::Npm, "package.json", npm),
+        (Registry::Pypi, "pyproject.toml", pypi),
     ] {
         let path = folder.join(file);
-        if !path.is_file() {
+        let is_wanted = wanted.is_empty() || wanted.contains(&registry);
+        if !is_wanted || !path.is_file() {
             continue;
         }
         let text = fs::read_to_string(&path).map_err(|error| {
@@ -58,6 +63,13 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Manifest>> {
                 .or_else(|| value.get("project"))
                 .is_none()
         {
+            continue;
+        }
+        let is_private = value.get("private").is_some_and(|it| it == true)
+            || value
+                .pointer("/package/publish")
+                .is_some_and(|it| it == false);
+        if is_private && wanted.is_empty() {
             continue;
         }
         let manifest = read(folder, &value).ok_or_else(|| {

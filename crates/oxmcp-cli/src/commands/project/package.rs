@@ -21,10 +21,7 @@ const FILE: &str = "server.json";
 
 pub(crate) fn run(args: &Package, as_json: bool, terminal: &Terminal) -> Result<()> {
     let folder = args.folder.as_path();
-    let mut manifests = manifest::read(folder)?;
-    if !args.registry.is_empty() {
-        manifests.retain(|it| args.registry.contains(&it.registry));
-    }
+    let manifests = manifest::read(folder, &args.registry)?;
     let existing = existing(folder)?;
     let name = name(args, &manifests, &existing)?;
     let (mut file, mut problems) = ServerJson::new(name.clone(), &manifests, &existing)?;

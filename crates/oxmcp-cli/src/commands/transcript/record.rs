@@ -33,6 +33,8 @@ use crate::{
 
 /// The time to wait for the last messages of a server after the host has ended the session.
 const CLOSE: Duration = Duration::from_secs(10);
+/// The most files of one name: each session of a host has its own.
+const MAX_FILES: usize = 10_000;
 
 pub(crate) async fn run(args: Record, terminal: &Terminal) -> Result<()> {
     let server = Server::find(args.target, terminal)?;
@@ -42,19 +44,23 @@ pub(crate) async fn run(args: Record, terminal: &Terminal) -> Result<()> {
         ));
     };
     let mut transport = server.transport(&args.connection, terminal)?;
-    let transcript = Transcript::create(Path::new(file), args.force, args.max_size << 20)?
-        .with(&server.label, known_secrets(&args.connection))?;
     let limits = Limits::default();
     let (host_read, host_write) = stdio().connect(&limits).await?;
     let connected = transport.connect(&limits).await;
     let (server_read, server_write) =
         connected.map_err(|error| Failure::from(error).of_server(&server.label))?;
+    let max_bytes = args.max_size.saturating_mul(1 << 20);
+    let transcript = Transcript::create(Path::new(file), args.force, max_bytes)?
+        .with(&server.label, known_secrets(&args.connection))?;
     let passed = select! {
         passed = pass_both((host_read, host_write), (server_read, server_write), &transcript, terminal) => passed,
         () = stopped() => Ok(()),
     };
     let count = transcript.count();
-    terminal.note(&format!("recorded {count} messages in {file}"));
+    terminal.note(&format!(
+        "recorded {count} messages in {}",
+        transcript.path.display()
+    ));
     let diagnosis = transport.diagnosis();
     passed.map_err(|failure| match diagnosis {
         Some(diagnosis) => Failure::new(failure.reason(), diagnosis),
@@ -157,6 +163,17 @@ async fn pass(
     Ok(())
 }
 
+/// The path with a number before its extension.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// The file that is written.
 struct Transcript {
     path: PathBuf,
@@ -169,7 +186,7 @@ struct Transcript {
 struct State {
     file: Option<std::fs::File>,
     bytes: u64,
-    count: u64,
+    lines: u64,
 }
 
 impl Transcript {
@@ -184,25 +201,35 @@ impl Transcript {
         }
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(|error| {
-            let hint = match error.kind() {
-                io::ErrorKind::AlreadyExists => "; `--force` replaces it",
-                _ => "",
-            };
-            Failure::usage(format!(
-                "could not create {}: {error}{hint}",
-                path.display()
-            ))
-        })?;
+        let failed = |error: io::Error| {
+            Failure::usage(format!("could not create {}: {error}", path.display()))
+        };
+        let mut name = path.to_owned();
+        let mut number = 1;
+        let file = loop {
+            match options.open(&name) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_FILES =>
+                {
+                    number += 1;
+                    name = numbered(path, number);
+                }
+                opened => break opened.map_err(failed)?,
+            }
+        };
+        // A file that is replaced keeps its permissions otherwise.
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+            .map_err(failed)?;
         Ok(Self {
-            path: path.to_owned(),
+            path: name,
             begun: Instant::now(),
             redactor: Redactor::default(),
             max_bytes,
             state: Arc::new(Mutex::new(State {
                 file: Some(file),
                 bytes: 0,
-                count: 0,
+                lines: 0,
             })),
         })
     }
@@ -217,11 +244,11 @@ impl Transcript {
         Ok(self)
     }
 
+    /// The number of messages in the file.
     fn count(&self) -> u64 {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .count
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // The first line is no message.
+        state.lines.saturating_sub(1)
     }
 
     /// Writes a message. A failure ends the recording, and not the session.
@@ -277,7 +304,7 @@ impl Transcript {
         };
         file.write_all(format!("{line}\n").as_bytes())?;
         state.bytes += length;
-        state.count += 1;
+        state.lines += 1;
         Ok(())
     }
 }

@@ -17,7 +17,12 @@ use super::{
     format,
     recorded::{Exchange, Recorded},
 };
-use crate::{args::Replay, commands::bridge, failure::Result, terminal::Terminal};
+use crate::{
+    args::Replay,
+    commands::bridge,
+    failure::{Failure, Result},
+    terminal::{Terminal, stopped},
+};
 
 /// The most exchanges that are answered at a time. A client that has more requests in flight gets an error.
 const MAX_RUNNING: usize = 1024;
@@ -32,9 +37,11 @@ pub(crate) async fn run(args: Replay, terminal: &Terminal) -> Result<()> {
     let is_realtime = args.realtime;
     let Some(address) = args.listen else {
         let (read, write) = stdio().connect(&Limits::default()).await?;
-        return Ok(Replayer::new(recorded, write, is_realtime)
-            .run(read)
-            .await?);
+        let replayer = Replayer::new(recorded, write, is_realtime);
+        return select! {
+            ended = replayer.run(read) => ended.map_err(Failure::from),
+            () = stopped() => Ok(()),
+        };
     };
     let upstream = Upstream::new(move || {
         let (mut near, far) = in_memory();
