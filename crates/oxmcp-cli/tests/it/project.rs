@@ -92,6 +92,7 @@ fn package_describes_a_crate() {
     server["packages"][0]["environmentVariables"] =
         json!([{"name": "TEA_TOKEN", "isSecret": true}]);
     server["packages"].as_array_mut().unwrap().push(json!({"registryType": "nuget", "identifier": "Tea", "version": "9.0.0", "transport": {"type": "stdio"}}));
+    server["packages"].as_array_mut().unwrap().push(json!({"registryType": "cargo", "identifier": "other", "version": "1.0.0", "transport": {"type": "stdio"}}));
     fs::write(home.join("server.json"), server.to_string()).unwrap();
     let manifest = fs::read_to_string(home.join("Cargo.toml")).unwrap();
     fs::write(home.join("Cargo.toml"), manifest.replace("1.2.3", "1.3.0")).unwrap();
@@ -121,12 +122,41 @@ fn package_describes_a_crate() {
         .iter()
         .map(|it| it["registryType"].as_str().unwrap())
         .collect();
-    assert_eq!(kinds, ["cargo", "oci", "nuget"]);
+    assert_eq!(kinds, ["cargo", "oci", "nuget", "cargo"]);
     assert_eq!(
         server["packages"][0]["environmentVariables"][0]["name"],
         "TEA_TOKEN"
     );
     assert_eq!(server["remotes"][0]["type"], "streamable-http");
+}
+
+#[test]
+fn inherited_readme_is_that_of_the_workspace() {
+    let home = folder("package-workspace");
+    fs::create_dir(home.join("tea")).unwrap();
+    fs::write(
+        home.join("Cargo.toml"),
+        "[workspace]\nmembers = [\"tea\"]\n[workspace.package]\nreadme = \"README.md\"\n",
+    )
+    .unwrap();
+    cargo_project(&home.join("tea"), "# Other\n");
+    let path = home.join("tea/Cargo.toml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{manifest}readme.workspace = true\n")).unwrap();
+    fs::write(home.join("README.md"), "mcp-name: io.github.me/tea-mcp\n").unwrap();
+    let (_, err, code) = run_at(&home, &["package", "tea"]);
+    assert_eq!((err.as_str(), code), ("", 0));
+    // A package that is not published is none.
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{text}publish = false\n")).unwrap();
+    let package = json!({"name": "tea", "version": "1.0.0", "private": true});
+    fs::write(home.join("tea/package.json"), package.to_string()).unwrap();
+    let remote = ["package", "tea", "--remote", "https://tea.example.com/mcp"];
+    let (_, err, code) = run_at(&home, &remote);
+    assert_eq!((err.as_str(), code), ("", 0));
+    let server = fs::read_to_string(home.join("tea/server.json")).unwrap();
+    let server: Value = serde_json::from_str(&server).unwrap();
+    assert_eq!(server["remotes"][0]["url"], "https://tea.example.com/mcp");
 }
 
 #[test]

@@ -88,13 +88,16 @@ fn text(value: &Value, pointer: &str) -> Option<String> {
 }
 
 fn cargo(folder: &Path, value: &Value) -> Option<Manifest> {
-    let workspace = workspace(folder, value);
+    let found = workspace(folder, value);
+    let (root, workspace) = match &found {
+        Some((root, workspace)) => (root.as_path(), Some(workspace)),
+        None => (folder, None),
+    };
     // `version.workspace = true`
     let member = |name: &str| {
         let own = value.pointer(&format!("/package/{name}"))?;
         match own.get("workspace") {
-            Some(_) => workspace
-                .as_ref()?
+            Some(_) => workspace?
                 .pointer(&format!("/workspace/package/{name}"))
                 .cloned(),
             None => Some(own.clone()),
@@ -108,6 +111,9 @@ fn cargo(folder: &Path, value: &Value) -> Option<Manifest> {
     };
     let authors = member("authors");
     let author = authors.as_ref().and_then(|it| it.get(0)?.as_str());
+    // The path of an inherited README is relative to the workspace.
+    let is_inherited = value.pointer("/package/readme/workspace").is_some();
+    let readme_folder = if is_inherited { root } else { folder };
     let readme = text_of("readme").unwrap_or_else(|| "README.md".to_owned());
     Some(Manifest {
         registry: Registry::Cargo,
@@ -119,22 +125,25 @@ fn cargo(folder: &Path, value: &Value) -> Option<Manifest> {
         author: author.map(without_address),
         repository: text_of("repository"),
         homepage: text_of("homepage"),
-        readme: Some(folder.join(readme)),
+        readme: Some(readme_folder.join(readme)),
         mcp_name: text(value, "/package/metadata/mcp/name"),
     })
 }
 
-/// The manifest of the workspace that the package inherits from.
-fn workspace(folder: &Path, value: &Value) -> Option<Value> {
+/// The folder and the manifest of the workspace that the package inherits from.
+fn workspace(folder: &Path, value: &Value) -> Option<(PathBuf, Value)> {
     if value.get("workspace").is_some() {
-        return Some(value.clone());
+        return Some((folder.to_owned(), value.clone()));
     }
     let folder = fs::canonicalize(folder).ok()?;
     let mut parents = folder.ancestors().skip(1);
     parents.find_map(|it| {
         let path = it.join("Cargo.toml");
         let value = hosts::parse(&fs::read_to_string(&path).ok()?, &path).ok()?;
-        value.get("workspace").is_some().then_some(value)
+        value
+            .get("workspace")
+            .is_some()
+            .then(|| (it.to_owned(), value))
     })
 }
 

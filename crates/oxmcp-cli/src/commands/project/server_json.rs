@@ -125,7 +125,7 @@ impl ServerJson {
         Ok((file, problems))
     }
 
-    /// Adds the packages of the manifests and the images. Packages of other registries in the existing file stay, without bundles,
+    /// Adds the packages of the manifests and the images. Other packages in the existing file stay, without bundles,
     /// which belong to one version.
     pub(super) fn add_packages(
         &mut self,
@@ -160,7 +160,9 @@ impl ServerJson {
                 .unwrap_or_default();
             let is_replaced = kind == "mcpb"
                 || (kind == "oci" && !images.is_empty())
-                || manifests.iter().any(|it| registry(it.registry) == kind);
+                || manifests.iter().any(|it| {
+                    registry(it.registry) == kind && is(&package, "identifier", &it.identifier)
+                });
             if !is_replaced {
                 self.packages.push(package);
             }
