@@ -612,6 +612,19 @@ impl Server {
         self
     }
 
+    /// Reads the features as they are now.
+    pub(crate) fn peek<T>(&self, look: impl FnOnce(&Features) -> T) -> T {
+        self.0.features.peek(look)
+    }
+
+    /// The ids of the features of a kind.
+    pub(crate) fn ids<T: Registered>(&self) -> Vec<String> {
+        self.peek(|features| {
+            let all = T::registry(features).after(None);
+            all.map(|it| it.id().to_owned()).collect()
+        })
+    }
+
     /// Adds features, replacing those with the same ids, and notifies connected clients.
     ///
     /// # Errors

@@ -65,6 +65,12 @@ impl Server {
         self.remove::<RegisteredPrompt>(names);
     }
 
+    /// Returns the names of all prompts, also of those that only some callers see.
+    #[must_use]
+    pub fn prompt_names(&self) -> Vec<String> {
+        self.ids::<RegisteredPrompt>()
+    }
+
     /// Sets the cache hint of the listing of prompts: how long it stays fresh, and whether it may be shared. If some prompts are
     /// [visible only to some callers](Prompt::visible_to), the listing is private, regardless of the hint.
     /// See [caching](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/caching).

@@ -6,7 +6,7 @@ use oxmcp_protocol::CacheHint;
 
 use super::{
     FileResources, IntoResourceResult, Reader, RegisteredResource, RegisteredTemplate, Resource,
-    ResourceTemplate, handler::erase_fallback,
+    ResourceTemplate, Routes, handler::erase_fallback,
 };
 use crate::{
     error::Result,
@@ -69,6 +69,12 @@ impl Server {
     /// Removes resources by URI, and notifies connected clients of the change. Unknown URIs are ignored.
     pub fn remove_resources<U: AsRef<str>>(&self, uris: impl IntoIterator<Item = U>) {
         self.remove::<RegisteredResource>(uris);
+    }
+
+    /// Returns the URIs of all resources, also of those that only some callers see.
+    #[must_use]
+    pub fn resource_uris(&self) -> Vec<String> {
+        self.ids::<RegisteredResource>()
     }
 
     /// Notifies connected clients that the listing of resources has changed.
@@ -142,6 +148,19 @@ impl Server {
         uri_templates: impl IntoIterator<Item = U>,
     ) {
         self.remove::<RegisteredTemplate>(uri_templates);
+    }
+
+    /// Returns the patterns of all resource templates, also of those that only some callers see.
+    #[must_use]
+    pub fn resource_template_patterns(&self) -> Vec<String> {
+        self.ids::<RegisteredTemplate>()
+    }
+
+    /// Returns a function that tells whether a template that the server has now matches a URI, also if only some callers see it.
+    #[must_use]
+    pub fn resource_template_matcher(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
+        let routes = self.peek(|features| Routes::of(&features.templates));
+        move |uri| routes.has_match(uri)
     }
 
     /// Sets the cache hint of the listing of resource templates, like [`cache_resources`](Self::cache_resources) for resources.

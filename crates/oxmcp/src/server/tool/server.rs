@@ -54,6 +54,12 @@ impl Server {
         self.remove::<RegisteredTool>(names);
     }
 
+    /// Returns the names of all tools, also of those that only some callers see.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<String> {
+        self.ids::<RegisteredTool>()
+    }
+
     /// Replaces the listing of tools by a search: clients list only two tools, one that finds the others by words, and one that
     /// calls them.
     ///
