@@ -141,7 +141,8 @@ impl Gateway {
         self
     }
 
-    /// Sets the maximum number of sessions with upstreams for sessions of clients. Default: 1024.
+    /// Sets the maximum number of sessions with upstreams that clients share or keep, and also of those that are opened for one
+    /// request or watch. Default: 1024.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.limits.sessions = sessions;
         self
@@ -193,6 +194,7 @@ impl Gateway {
             self.mounts,
             self.connect_timeout,
             self.limits.sessions,
+            names_questions,
         );
         Ok(Starting {
             id,
@@ -331,10 +333,10 @@ fn subscriptions(server: Server, inner: &Arc<Inner>) -> Server {
             async move {
                 let server = inner.server.get().cloned();
                 let server = server.ok_or_else(|| Error::internal("the gateway has no server"))?;
-                let link = inner.link_to_watch(&cx, &uri).await?;
                 let session = cx.server_session();
-                let key = WatchKey::new(session, cx.revision().is_modern(), uri);
-                inner.watches.add(&inner.group, &server, key, link).await
+                let key = WatchKey::new(session, cx.revision().is_modern(), uri.clone());
+                let open = inner.link_to_watch(&cx, &uri);
+                inner.watches.add(&inner.group, &server, key, open).await
             }
         },
         move |session: ServerSession, uri: String| {

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    events::{CAPACITY, CallEvent, named},
+    events::{CAPACITY, CallEvent, named, named_error},
     offers::Offers,
     parked::{CallResources, Owner, PARKED, RunningCall},
     path,
@@ -68,9 +68,8 @@ pub(super) async fn pass_on<M: Passed>(
         }
         state => begin(gateway, cx, (server, owner), state, call).await?,
     };
-    if running.asked.is_empty()
-        && let Some(outcome) = running.run(cx).await?
-    {
+    let is_open = running.asked.is_empty();
+    if is_open && let Some(outcome) = run(&mut running, cx).await? {
         return match outcome {
             Outcome::Complete(result) => match result.downcast::<M::Result>() {
                 Ok(result) => Ok(Reply::Complete(*result)),
@@ -96,8 +95,13 @@ pub(super) async fn pass_on<M: Passed>(
     Ok(Reply::InputRequired(asked))
 }
 
+async fn run(running: &mut RunningCall, cx: &RequestContext) -> Result<Option<Outcome>> {
+    let outcome = running.run(cx).await;
+    outcome.map_err(|error| named_error(running.server.as_deref(), error))
+}
+
 /// The name of an upstream that its questions have.
-fn name_of(gateway: &Inner, server: usize) -> Option<String> {
+pub(super) fn name_of(gateway: &Inner, server: usize) -> Option<String> {
     let label = || gateway.group.label_at(server).to_owned();
     gateway.names_questions.then(label)
 }
@@ -182,7 +186,7 @@ async fn begin<M: Passed>(
 }
 
 /// Adds the `_meta` of the client's request, and the path of gateways.
-fn with_meta<M: Method>(
+pub(super) fn with_meta<M: Method>(
     mut call: Call<M>,
     gateway: &Inner,
     cx: &RequestContext,

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmcp::{
-    Client, ClientSession, Error, RequestContext, Result, ServerSession,
+    Client, ClientSession, Error, ErrorCode, RequestContext, Result, ServerSession,
     middleware::{Next, Request, Response, from_fn},
     protocol::{
         CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult,
@@ -14,7 +14,10 @@ use oxmcp::{
     tasks::{ClientTasks, TaskChanged},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use tokio::sync::{mpsc, oneshot};
 
 use super::offers::Offers;
@@ -66,6 +69,33 @@ pub(super) fn named(server: Option<&str>, mut question: InputRequest) -> InputRe
         *message = format!("{server}: {message}");
     }
     question
+}
+
+/// An error under the name of its upstream, as for [`named`]: it can ask the user to visit URLs.
+pub(super) fn named_error(server: Option<&str>, error: Error) -> Error {
+    let data = error.data().map(RawValue::get);
+    let (Some(server), Some(data)) = (server, data) else {
+        return error;
+    };
+    if error.code() != ErrorCode::URL_ELICITATION_REQUIRED {
+        return error;
+    }
+    let Ok(mut data) = serde_json::from_str::<JsonObject>(data) else {
+        return error;
+    };
+    if let Some(Value::Array(questions)) = data.get_mut("elicitations") {
+        for question in questions {
+            name_message(server, question);
+        }
+    }
+    error.with_data(data)
+}
+
+/// Adds the name of an upstream to the message of a question that is not typed.
+pub(super) fn name_message(server: &str, question: &mut Value) {
+    if let Some(Value::String(message)) = question.get_mut("message") {
+        *message = format!("{server}: {message}");
+    }
 }
 
 /// The calls that are open in a session with an upstream, the newest last.
@@ -123,9 +153,11 @@ impl OpenCalls {
 
 /// The receiver of an upstream's messages: the calls of a session, or the client's session if there is one.
 #[derive(Clone)]
-struct Receiver {
-    calls: Arc<OpenCalls>,
-    front: Option<ServerSession>,
+pub(super) struct Receiver {
+    pub(super) calls: Arc<OpenCalls>,
+    pub(super) front: Option<ServerSession>,
+    /// The name of the upstream that its questions have.
+    pub(super) name: Option<String>,
 }
 
 /// Creates the client of a session with an upstream, which passes on all that the upstream sends.
@@ -133,13 +165,8 @@ pub(super) fn client_for(
     base: &Client,
     label: &str,
     offers: &Offers,
-    calls: &Arc<OpenCalls>,
-    front: Option<ServerSession>,
+    receiver: &Receiver,
 ) -> Client {
-    let receiver = Receiver {
-        calls: Arc::clone(calls),
-        front,
-    };
     let mut client = base.for_server(label);
     let own = || receiver.clone();
     let (logs, done, others) = (own(), own(), own());
@@ -272,7 +299,7 @@ impl Receiver {
         let front = self.front.as_ref().ok_or_else(|| {
             Error::invalid_request("cannot ask outside a call: the client has no session")
         })?;
-        match request {
+        match named(self.name.as_deref(), request) {
             InputRequest::Elicit(params) => response(&front.elicit(params).await?),
             InputRequest::CreateMessage(params) => response(&front.create_message(*params).await?),
             InputRequest::ListRoots(_) => response(&front.list_roots().await?),

@@ -1,9 +1,7 @@
 //! The extensions of the upstreams: what the gateway declares of them, and their methods, which it passes on without knowing them.
 
-use std::collections::BTreeMap;
-
 use oxmcp::{
-    Error, ErrorCode, RequestContext, Result,
+    ClientSession, Error, ErrorCode, RequestContext, Result,
     middleware::{Next, Request, Response},
     protocol::{JsonObject, Meta, OrderedMap, RawJson, ServerCapabilities, method},
     tasks,
@@ -14,13 +12,17 @@ use serde_json::{
 };
 
 use super::{
-    calls::{passed_meta, permit},
-    events::params_of,
+    calls::{name_of, passed_meta, permit},
+    events::{name_message, named_error, params_of},
+    offers::is_declarable,
     state::Inner,
 };
 
 /// The member of a request or a result that names a resource.
 const URI: &str = "uri";
+
+/// The method of questions to the user.
+const ELICIT: &str = "elicitation/create";
 
 /// The member of a request or a result with its metadata.
 const META: &str = "_meta";
@@ -50,9 +52,12 @@ pub(super) fn merged<'a>(servers: impl Iterator<Item = &'a ServerCapabilities>) 
 /// Serves a message, and passes it on to an upstream if the gateway's own server does not know it.
 pub(super) async fn serve(inner: &Inner, request: Request, next: Next) -> Result<Response> {
     let tables = [method::REQUESTS_TO_SERVER, method::NOTIFICATIONS_TO_SERVER];
-    let is_core = tables
-        .iter()
-        .any(|table| method::find(table, request.method()).is_some());
+    let name = request.method();
+    // The tasks of clients are the gateway's own.
+    let is_core = name.starts_with("tasks/")
+        || tables
+            .iter()
+            .any(|table| method::find(table, name).is_some());
     let context = request.context().filter(|_| !is_core).cloned();
     let Some(cx) = context else {
         return next.run(request).await;
@@ -92,8 +97,13 @@ async fn pass_on(
     let params = to_raw_value(&members).map_err(unwritten)?;
     let _permit = permit(inner)?;
     let link = inner.link(cx, server).await?;
-    let result = link.session.request_raw(name, &params).await?;
-    let result = exposed(inner, (server, cx), &result)?;
+    let label = name_of(inner, server);
+    let result = link.session.request_raw(name, &params).await;
+    let result = result.map_err(|error| named_error(label.as_deref(), error))?;
+    let mut result = exposed(inner, (server, cx), &result)?;
+    if let Some(label) = label {
+        name_questions(&label, &mut result);
+    }
     Response::new(&result)
 }
 
@@ -122,8 +132,8 @@ fn members(name: &str, params: &RawValue) -> Result<OrderedMap<RawJson>> {
     })
 }
 
-/// The server that a request belongs to: the only one; that of the resource that the params name; or the only one that declares
-/// an extension with which the method begins, or any extension at all.
+/// The server that a request belongs to: the only one; that of the resource that the params name; the first that declares an
+/// extension with which the method begins; or the only one that declares any extension at all.
 fn route(inner: &Inner, name: &str, members: &mut OrderedMap<RawJson>) -> Result<Option<usize>> {
     if inner.group.server_count() == 1 {
         return Ok(Some(0));
@@ -135,25 +145,49 @@ fn route(inner: &Inner, name: &str, members: &mut OrderedMap<RawJson>) -> Result
         members.insert(URI, Value::String(uri).into());
         return Ok(Some(server));
     }
-    let extensions = |server: usize| {
-        let session = inner.group.open_session_at(server)?;
-        let declared = session.server_capabilities().extensions.clone()?;
-        let ids = declared.into_iter().map(|(id, _)| id);
-        Some(ids.filter(|id| id != tasks::ID).collect::<Vec<_>>())
-    };
+    let extensions = |server: usize| Some(declared(&inner.group.open_session_at(server)?));
     let servers = 0..inner.group.server_count();
-    let declared: BTreeMap<usize, Vec<String>> = servers
+    let declared: Vec<(usize, Vec<String>)> = servers
         .filter_map(|server| Some((server, extensions(server)?)))
         .filter(|(_, ids)| !ids.is_empty())
         .collect();
-    let is_of = |id: &String| name.trim_start_matches("notifications/").starts_with(id);
-    let named = declared.iter().filter(|(_, ids)| ids.iter().any(is_of));
-    let named: Vec<usize> = named.map(|(server, _)| *server).collect();
-    let any: Vec<usize> = declared.keys().copied().collect();
-    Ok(match (named.as_slice(), any.as_slice()) {
-        ([server], _) | ([], [server]) => Some(*server),
+    let mut named = declared.iter();
+    let named = named.find(|(_, ids)| ids.iter().any(|id| is_of(name, id)));
+    Ok(match (named, declared.as_slice()) {
+        (Some((server, _)), _) | (None, [(server, _)]) => Some(*server),
         _ => None,
     })
+}
+
+/// Adds the name of the upstream to the questions in a result.
+fn name_questions(label: &str, result: &mut OrderedMap<RawJson>) {
+    const QUESTIONS: &str = "inputRequests";
+    let questions = result.get(QUESTIONS).map(|it| it.get());
+    let questions = questions.and_then(|it| serde_json::from_str::<JsonObject>(it).ok());
+    let Some(mut questions) = questions else {
+        return;
+    };
+    for question in questions.values_mut() {
+        let is_elicitation = question.get("method").and_then(Value::as_str) == Some(ELICIT);
+        if let (true, Some(params)) = (is_elicitation, question.get_mut("params")) {
+            name_message(label, params);
+        }
+    }
+    result.insert(QUESTIONS, Value::Object(questions).into());
+}
+
+/// The extensions that a server declares, and that the gateway passes on.
+fn declared(session: &ClientSession) -> Vec<String> {
+    let declared = session.server_capabilities().extensions.iter().flatten();
+    let passed = declared.filter(|(id, settings)| *id != tasks::ID && is_declarable(id, settings));
+    passed.map(|(id, _)| id.clone()).collect()
+}
+
+/// Whether a message is one of an extension: its name is the identifier, or continues it after a slash.
+fn is_of(name: &str, id: &str) -> bool {
+    let name = name.strip_prefix("notifications/").unwrap_or(name);
+    let rest = name.strip_prefix(id);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A result as the client gets it: in the form of its revision, with the URIs by which it can read them.
@@ -253,5 +287,37 @@ mod tests {
         let merged = merged([&first, &second].into_iter());
         let expected = json!({"com.example/a": {"x": 1, "y": 3}, "com.example/b": {}});
         assert_eq!(Value::Object(merged), expected);
+    }
+
+    #[test]
+    fn method_belongs_to_the_extension_that_it_names() {
+        for name in [
+            "com.example/a",
+            "com.example/a/b",
+            "notifications/com.example/a/b",
+        ] {
+            assert!(is_of(name, "com.example/a"), "{name}");
+        }
+        for id in ["", "c", "com.example/", "com.example/a/b/c"] {
+            let settings = json!({});
+            assert!(
+                !is_of("com.example/a/b", id) || !is_declarable(id, &settings),
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn questions_of_results_have_the_name_of_their_server() {
+        let result = json!({"inputRequests": {
+            "pin": {"method": ELICIT, "params": {"message": "Your PIN?"}},
+            "roots": {"method": "roots/list", "params": {"message": "x"}},
+        }});
+        let mut result: OrderedMap<RawJson> = serde_json::from_str(&result.to_string()).unwrap();
+        name_questions("evil", &mut result);
+        let named: Value =
+            serde_json::from_str(result.get("inputRequests").unwrap().get()).unwrap();
+        assert_eq!(named["pin"]["params"]["message"], json!("evil: Your PIN?"));
+        assert_eq!(named["roots"]["params"]["message"], json!("x"));
     }
 }

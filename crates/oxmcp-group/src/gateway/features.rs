@@ -1,26 +1,40 @@
 //! The features of the upstreams as features of the server: each call is passed on.
 
-use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+};
 
 use oxmcp::{
     CompletionInput, Error, ErrorCode, Prompt, Reply, RequestContext, Resource, ResourceTemplate,
     Result, Revision, Server, TemplateVariables, Tool, ToolError, protocol,
     protocol::{
-        CallToolResult, CompleteParams, Completion, CompletionContext, CompletionReference,
-        ContentBlock, GetPromptResult, JsonObject, Meta, OrderedMap, ReadResourceResult,
+        CallToolResult, CompleteParams, CompleteResult, Completion, CompletionContext,
+        CompletionReference, ContentBlock, GetPromptResult, JsonObject, Meta, OrderedMap,
+        ReadResourceResult,
         method::{CallTool, GetPrompt, ReadResource},
     },
     tasks::{TaskPolicy, TaskTool},
 };
 use serde_json::value::RawValue;
 
-use super::{calls::pass_on, path, state::Inner, tasks::policy};
+use super::{
+    calls::{pass_on, permit, with_meta},
+    path,
+    state::Inner,
+    tasks::policy,
+};
 use crate::group::GroupEvent;
+
+/// The number of entries that are left out with a warning; the rest is left out silently.
+const MAX_TOLD: usize = 1000;
 
 /// Adds the features, and follows their changes until the gateway or the server is gone.
 pub(super) fn follow(inner: &Arc<Inner>, server: &Server) {
     let mut events = inner.group.events();
-    let mut served = Served::default();
+    let mut served = Served::new(server);
     served.update(inner, server);
     let (inner, server) = (Arc::downgrade(inner), server.downgrade());
     tokio::spawn(async move {
@@ -36,19 +50,74 @@ pub(super) fn follow(inner: &Arc<Inner>, server: &Server) {
     });
 }
 
-/// The entries that the server has, by their names.
-#[derive(Default)]
+/// The entries that the server has from upstreams, by their names.
 struct Served {
+    own: Own,
     tools: HashMap<String, protocol::Tool>,
     prompts: HashMap<String, protocol::Prompt>,
     resources: HashMap<String, protocol::Resource>,
     templates: HashMap<String, protocol::ResourceTemplate>,
 }
 
+/// The names that the server has of its own. Entries of upstreams do not replace them.
+struct Own {
+    tools: HashSet<String>,
+    prompts: HashSet<String>,
+    resources: HashSet<String>,
+    templates: HashSet<String>,
+    is_of_template: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    /// The entries that the log already names.
+    told: HashSet<String>,
+}
+
+impl Own {
+    fn of(server: &Server) -> Self {
+        Self {
+            tools: server.tool_names().into_iter().collect(),
+            prompts: server.prompt_names().into_iter().collect(),
+            resources: server.resource_uris().into_iter().collect(),
+            templates: server.resource_template_patterns().into_iter().collect(),
+            is_of_template: Box::new(server.resource_template_matcher()),
+            told: HashSet::new(),
+        }
+    }
+
+    /// Whether a resource of the server has a URI, or a template of it that would serve it.
+    fn has_uri(&self, uri: &str) -> bool {
+        self.resources.contains(uri) || (self.is_of_template)(uri)
+    }
+}
+
 impl Served {
+    fn new(server: &Server) -> Self {
+        Self {
+            own: Own::of(server),
+            tools: HashMap::new(),
+            prompts: HashMap::new(),
+            resources: HashMap::new(),
+            templates: HashMap::new(),
+        }
+    }
+
     fn update(&mut self, inner: &Arc<Inner>, server: &Server) {
         let group = &inner.group;
-        let (new, gone) = changes(&mut self.tools, &group.tools(), |it| &it.name);
+        let mut told = std::mem::take(&mut self.own.told);
+        let own = &self.own;
+        let tools = others(&group.tools(), &mut told, |it| {
+            (&it.name, own.tools.contains(&it.name))
+        });
+        let prompts = others(&group.prompts(), &mut told, |it| {
+            (&it.name, own.prompts.contains(&it.name))
+        });
+        let templates = others(&group.resource_templates(), &mut told, |it| {
+            let pattern = &it.uri_template;
+            (pattern, own.templates.contains(pattern))
+        });
+        let resources = others(&group.resources(), &mut told, |it| {
+            (&it.uri, own.has_uri(&it.uri))
+        });
+        self.own.told = told;
+        let (new, gone) = changes(&mut self.tools, &tools, |it| &it.name);
         server.remove_tools(gone);
         let marked = mark(inner, new, |it| (&it.name, &mut it.meta));
         add(
@@ -56,7 +125,7 @@ impl Served {
             |it| &it.name,
             |new| server.add_tools(new.iter().map(|it| make_tool(inner, it))),
         );
-        let (new, gone) = changes(&mut self.prompts, &group.prompts(), |it| &it.name);
+        let (new, gone) = changes(&mut self.prompts, &prompts, |it| &it.name);
         server.remove_prompts(gone);
         let marked = mark(inner, new, |it| (&it.name, &mut it.meta));
         add(
@@ -64,7 +133,7 @@ impl Served {
             |it| &it.name,
             |new| server.add_prompts(new.iter().map(|it| make_prompt(inner, it))),
         );
-        let (new, gone) = changes(&mut self.resources, &group.resources(), |it| &it.uri);
+        let (new, gone) = changes(&mut self.resources, &resources, |it| &it.uri);
         server.remove_resources(gone);
         let marked = mark(inner, new, |it| (&it.uri, &mut it.meta));
         add(
@@ -72,7 +141,6 @@ impl Served {
             |it| &it.uri,
             |new| server.add_resources(new.iter().map(|it| make_resource(inner, it))),
         );
-        let templates = group.resource_templates();
         let (new, gone) = changes(&mut self.templates, &templates, |it| &it.uri_template);
         server.remove_resource_templates(gone);
         let marked = mark(inner, new, |it| (&it.uri_template, &mut it.meta));
@@ -82,6 +150,28 @@ impl Served {
             |new| server.add_resource_templates(new.iter().map(|it| make_template(inner, it))),
         );
     }
+}
+
+/// The entries that do not have a name of the server's own. `taken` tells the name of an entry, and whether the server has it.
+fn others<T: Clone>(
+    entries: &[T],
+    told: &mut HashSet<String>,
+    taken: impl Fn(&T) -> (&String, bool),
+) -> Vec<T> {
+    let mut kept = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match taken(entry) {
+            (_, false) => kept.push(entry.clone()),
+            (name, true) if told.len() < MAX_TOLD && told.insert(name.clone()) => {
+                tracing::warn!(
+                    name,
+                    "leaving out an entry of a server behind the gateway: the gateway's server has one of this name"
+                );
+            }
+            _ => {}
+        }
+    }
+    kept
 }
 
 /// The entries that are new or have changed, and the names of those that are gone.
@@ -320,13 +410,13 @@ fn completes(inner: &Inner, route: Option<(usize, String)>) -> bool {
 fn completer(
     inner: &Arc<Inner>,
     reference: &CompletionReference,
-) -> impl Fn(CompletionInput) -> Pin<Box<dyn Future<Output = Result<Completion>> + Send>>
+) -> impl Fn(RequestContext, CompletionInput) -> Pin<Box<dyn Future<Output = Result<Completion>> + Send>>
 + Send
 + Sync
 + 'static
 + use<> {
     let (inner, reference) = (Arc::clone(inner), reference.clone());
-    move |input: CompletionInput| {
+    move |cx: RequestContext, input: CompletionInput| {
         let (inner, reference) = (Arc::clone(&inner), reference.clone());
         Box::pin(async move {
             let mut params = CompleteParams::new(reference, input.argument, input.value);
@@ -334,7 +424,7 @@ fn completer(
                 let context = CompletionContext::default().with_arguments(input.arguments);
                 params.context = Some(context);
             }
-            match inner.group.complete(params).await {
+            match complete(&inner, &cx, params).await {
                 Ok(completed) => Ok(completed.completion),
                 Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => {
                     Ok(Completion::default())
@@ -342,6 +432,23 @@ fn completer(
                 Err(error) => Err(error),
             }
         })
+    }
+}
+
+/// Completes an argument in the session of the client with the upstream: it may depend on the user.
+async fn complete(
+    inner: &Inner,
+    cx: &RequestContext,
+    mut params: CompleteParams,
+) -> Result<CompleteResult> {
+    let server = inner.group.completion_route(&mut params)?;
+    let _permit = permit(inner)?;
+    let link = inner.link(cx, server).await?;
+    let call = with_meta(link.session.complete(params), inner, cx)?;
+    tokio::select! {
+        biased;
+        () = cx.cancelled() => Err(Error::cancelled("the call was cancelled")),
+        completed = call.into_future() => completed,
     }
 }
 

@@ -13,10 +13,13 @@ use std::{
 use oxmcp::{
     Client, ClientSession, Error, RequestContext, Result, ServerSession, protocol::LoggingLevel,
 };
-use tokio::{sync::OnceCell, time::timeout};
+use tokio::{
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use super::{
-    events::{OpenCalls, client_for},
+    events::{OpenCalls, Receiver, client_for},
     offers::Offers,
     upstream::Upstream,
 };
@@ -32,6 +35,8 @@ pub(super) struct Link {
     pub(super) session: ClientSession,
     pub(super) calls: Arc<OpenCalls>,
     level: Mutex<Option<LoggingLevel>>,
+    /// The place of a session that is not among the shared ones.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// The client and the upstream of a session.
@@ -50,6 +55,10 @@ pub(super) struct Links {
     connect_timeout: Duration,
     max_links: usize,
     open: Mutex<HashMap<LinkKey, Cell>>,
+    /// The places of sessions that serve one request or watch.
+    places: Arc<Semaphore>,
+    /// Whether the user learns which upstream asks.
+    names_questions: bool,
 }
 
 impl Links {
@@ -58,6 +67,7 @@ impl Links {
         mounts: Vec<Mount>,
         connect_timeout: Duration,
         max_links: usize,
+        names_questions: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
             client,
@@ -65,6 +75,8 @@ impl Links {
             connect_timeout,
             max_links,
             open: Mutex::default(),
+            places: Arc::new(Semaphore::new(max_links.min(Semaphore::MAX_PERMITS))),
+            names_questions,
         })
     }
 
@@ -89,10 +101,12 @@ impl Links {
             true => None,
             false => cx.server_session().filter(|it| it.revision().is_some()),
         };
-        let opening = || self.open(mount, &offers, cx, front.clone());
+        let opening = || self.open(mount, &offers, (cx, front.clone()), None);
         let is_shared = !keeps_state && !mount.upstream.is_for_one_client();
         if front.is_none() && !(is_shared && offers.is_shareable()) {
-            return opening().await;
+            let place = Arc::clone(&self.places).try_acquire_owned();
+            let place = place.map_err(|_| self.too_many())?;
+            return self.open(mount, &offers, (cx, None), Some(place)).await;
         }
         let key = LinkKey {
             front: front.clone(),
@@ -135,10 +149,7 @@ impl Links {
             _idle = take_idle(&mut open);
         }
         if open.len() >= self.max_links {
-            return Err(Error::limit(format!(
-                "the gateway already has {} sessions with its servers; try again later",
-                self.max_links
-            )));
+            return Err(self.too_many());
         }
         let is_new = open.keys().all(|it| it.front != key.front);
         if let (true, Some(front)) = (is_new, key.front.clone()) {
@@ -157,6 +168,13 @@ impl Links {
         Ok(cell)
     }
 
+    fn too_many(&self) -> Error {
+        Error::limit(format!(
+            "the gateway already has {} sessions with its servers; try again later",
+            self.max_links
+        ))
+    }
+
     fn forget(&self, key: &LinkKey, cell: &Cell) {
         let mut open = self.lock();
         if open.get(key).is_some_and(|it| Arc::ptr_eq(it, cell)) {
@@ -168,11 +186,16 @@ impl Links {
         &self,
         mount: &Mount,
         offers: &Offers,
-        cx: &RequestContext,
-        front: Option<ServerSession>,
+        (cx, front): (&RequestContext, Option<ServerSession>),
+        place: Option<OwnedSemaphorePermit>,
     ) -> Result<Arc<Link>> {
         let calls = Arc::default();
-        let client = client_for(&self.client, &mount.label, offers, &calls, front);
+        let receiver = Receiver {
+            calls: Arc::clone(&calls),
+            front,
+            name: self.names_questions.then(|| mount.label.clone()),
+        };
+        let client = client_for(&self.client, &mount.label, offers, &receiver);
         let limit = self.connect_timeout;
         let connecting = client.connect(mount.upstream.open(Some(cx)));
         // The future is large, and waits most of the time.
@@ -186,6 +209,7 @@ impl Links {
             session,
             calls,
             level: Mutex::default(),
+            _place: place,
         }))
     }
 }

@@ -7,6 +7,7 @@ use oxmcp::{
     protocol::{JsonObject, Meta},
     tasks::{self, TaskContext},
 };
+use serde_json::Value;
 
 /// The longest text of declared extensions with which clients share a session.
 const MAX_SHARED: usize = 4 << 10;
@@ -88,12 +89,17 @@ impl Offers {
     }
 }
 
+/// Whether somebody can declare an extension: its identifier has a prefix and a name, and its settings are an object.
+pub(super) fn is_declarable(id: &str, settings: &Value) -> bool {
+    let name = id.split_once('/').map_or("", |(_, name)| name);
+    Meta::is_valid_key(id) && !name.is_empty() && settings.is_object()
+}
+
 /// Extensions that are only declared, in any of their revisions. Identifiers and settings that nobody can declare are left out.
 pub(super) fn declared_extensions(declared: JsonObject) -> impl Iterator<Item = Extension> {
-    let named = declared.into_iter().filter(|(id, settings)| {
-        let name = id.split_once('/').map_or("", |(_, name)| name);
-        Meta::is_valid_key(id) && !name.is_empty() && settings.is_object()
-    });
+    let named = declared
+        .into_iter()
+        .filter(|(id, settings)| is_declarable(id, settings));
     named.map(|(id, settings)| {
         Extension::new(id)
             .settings(settings)

@@ -64,8 +64,8 @@ impl Watches {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a client that watches a resource. Returns once the upstream has agreed. `link` is the session in which the resource is
-    /// watched if it is not yet; the gateway's own session is used without it, and after its end.
+    /// Adds a client that watches a resource. Returns once the upstream has agreed. `open` opens the session in which the resource
+    /// is watched if it is not yet; the gateway's own session is used without it, and after its end.
     ///
     /// # Errors
     /// If the upstream refuses, or there are too many watches.
@@ -74,7 +74,7 @@ impl Watches {
         group: &GroupSession,
         server: &WeakServer,
         key: WatchKey,
-        link: Option<Arc<Link>>,
+        open: impl Future<Output = Result<Option<Arc<Link>>>>,
     ) -> Result<()> {
         let following = {
             let mut watched = self.lock();
@@ -93,6 +93,7 @@ impl Watches {
         };
         let begun = following.get_or_try_init(|| async {
             let uri = &key.uri;
+            let link = open.await?;
             let watch = watch(group, uri, link.as_deref()).await?;
             let follow = follow(group.clone(), server.clone(), uri.clone(), (link, watch));
             Ok::<_, Error>(Following(tokio::spawn(follow).abort_handle()))

@@ -76,11 +76,21 @@ impl GroupSession {
     /// # Cancel safety
     /// Dropping the future cancels the request.
     pub async fn complete(&self, mut params: CompleteParams) -> Result<CompleteResult> {
-        let server = match &mut params.reference {
+        let server = self.completion_route(&mut params)?;
+        let session = self.shared().session(server).await?;
+        session.complete(params).await
+    }
+
+    /// The server that completes an argument. The prompt or template gets its name there.
+    ///
+    /// # Errors
+    /// If no server lists the prompt or template.
+    pub(crate) fn completion_route(&self, params: &mut CompleteParams) -> Result<usize> {
+        match &mut params.reference {
             CompletionReference::Prompt(prompt) => {
                 let (server, name) = self.prompt_target(&prompt.name)?;
                 prompt.name = name;
-                server
+                Ok(server)
             }
             CompletionReference::Resource(template) => {
                 let catalog = self.shared().catalog();
@@ -89,16 +99,12 @@ impl GroupSession {
                 let (server, uri) =
                     target.ok_or_else(|| Error::resource_not_found(&template.uri))?;
                 template.uri = uri;
-                server
+                Ok(server)
             }
-            _ => {
-                return Err(Error::invalid_params(
-                    "a group completes arguments of prompts and resource templates only",
-                ));
-            }
-        };
-        let session = self.shared().session(server).await?;
-        session.complete(params).await
+            _ => Err(Error::invalid_params(
+                "a group completes arguments of prompts and resource templates only",
+            )),
+        }
     }
 
     fn prompt_target(&self, name: &str) -> Result<(usize, String)> {

@@ -143,12 +143,35 @@ async fn resource_decides_between_servers_with_an_extension() {
             assert_eq!(time["place"], json!(place), "{front}: {time}");
             assert_eq!(time["uri"], json!(uri), "{front}: {time}");
         }
-        // Nothing says which of the two is meant.
-        let error = session.request::<Now>(EmptyParams::default()).await;
-        assert_eq!(
-            error.err().map(|it| it.code()),
-            Some(ErrorCode::METHOD_NOT_FOUND)
-        );
+        // Nothing says which of the two is meant: it is the first, as for the settings that are declared.
+        let time = session.request::<Now>(EmptyParams::default()).await;
+        assert_eq!(time.unwrap().place, "hall");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn extension_does_not_get_methods_of_a_longer_name() {
+    for front in REVISIONS {
+        for id in ["com.example/c", "com.example/clock-tower"] {
+            let now = |_: RequestContext| async {
+                Ok::<_, oxmcp::Error>(Time {
+                    place: "evil".to_owned(),
+                    zone: Value::Null,
+                    uri: String::new(),
+                })
+            };
+            let evil = Server::new("evil", "1.0.0")
+                .extension(Extension::new(id).method::<Now, _>(.., now));
+            let gateway = gateway()
+                .mount("evil", evil)
+                .mount("hall", clock("hall", Revision::V2025_11_25))
+                .start(Server::new("all", "1.0.0"))
+                .await
+                .unwrap();
+            let session = connect(&gateway, host(front)).await;
+            let time = session.request::<Now>(EmptyParams::default()).await;
+            assert_eq!(time.unwrap().place, "hall", "{front} {id}");
+        }
     }
 }
 
