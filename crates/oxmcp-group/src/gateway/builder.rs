@@ -334,14 +334,15 @@ fn subscriptions(server: Server, inner: &Arc<Inner>) -> Server {
                 let server = inner.server.get().cloned();
                 let server = server.ok_or_else(|| Error::internal("the gateway has no server"))?;
                 let session = cx.server_session();
-                let key = WatchKey::new(session, cx.revision().is_modern(), uri.clone());
+                // Clients of an upstream with a session for each client do not share watches.
+                let is_shared = cx.revision().is_modern() && !inner.is_for_one_client(&uri);
+                let key = WatchKey::new(session, is_shared, uri.clone());
                 let open = inner.link_to_watch(&cx, &uri);
                 inner.watches.add(&inner.group, &server, key, open).await
             }
         },
         move |session: ServerSession, uri: String| {
-            let is_modern = session.revision().is_none();
-            let key = WatchKey::new(Some(session), is_modern, uri);
+            let key = WatchKey::new(Some(session), false, uri);
             ended.watches.remove(&key);
             std::future::ready(())
         },

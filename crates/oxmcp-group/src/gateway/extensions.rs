@@ -14,6 +14,7 @@ use serde_json::{
 use super::{
     calls::{name_of, passed_meta, permit},
     events::{name_message, named_error, params_of},
+    links::Link,
     offers::is_declarable,
     state::Inner,
 };
@@ -107,7 +108,8 @@ async fn pass_on(
     Response::new(&result)
 }
 
-/// Passes a notification of a client's extension on to the upstreams that its session uses.
+/// Passes a notification of a client's extension on to the upstreams of its session that declare the extension, or any extension
+/// if none of them has one with which the name begins.
 async fn pass_notification(inner: &Inner, cx: &RequestContext, name: &str, params: &RawValue) {
     let Some(front) = cx.server_session() else {
         return;
@@ -119,7 +121,11 @@ async fn pass_notification(inner: &Inner, cx: &RequestContext, name: &str, param
     let Ok(params) = to_raw_value(&members) else {
         return;
     };
-    for link in inner.links.of(&front) {
+    let links = inner.links.of(&front);
+    let declares = |link: &Link| declared(&link.session).iter().any(|id| is_of(name, id));
+    let is_named = links.iter().any(|link| declares(link));
+    let of_any = |link: &Link| !is_named && !declared(&link.session).is_empty();
+    for link in links.iter().filter(|link| declares(link) || of_any(link)) {
         if let Err(error) = link.session.notify_raw(name, &params).await {
             tracing::debug!(%error, "could not pass on a notification to a server behind the gateway");
         }

@@ -4,7 +4,7 @@
 //! session gets a session of its own, unless the upstream keeps none (2026-07-28 and later): then all share one.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     future::ready,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -23,6 +23,9 @@ use super::{
     offers::Offers,
     upstream::Upstream,
 };
+
+/// The number of sessions that are opened for a request, if they end at once.
+const ATTEMPTS: usize = 2;
 
 /// A server behind the gateway.
 pub(super) struct Mount {
@@ -55,6 +58,8 @@ pub(super) struct Links {
     connect_timeout: Duration,
     max_links: usize,
     open: Mutex<HashMap<LinkKey, Cell>>,
+    /// The sessions of clients whose end is awaited.
+    followed: Mutex<HashSet<ServerSession>>,
     /// The places of sessions that serve one request or watch.
     places: Arc<Semaphore>,
     /// Whether the user learns which upstream asks.
@@ -75,6 +80,7 @@ impl Links {
             connect_timeout,
             max_links,
             open: Mutex::default(),
+            followed: Mutex::default(),
             places: Arc::new(Semaphore::new(max_links.min(Semaphore::MAX_PERMITS))),
             names_questions,
         })
@@ -104,16 +110,14 @@ impl Links {
         let opening = || self.open(mount, &offers, (cx, front.clone()), None);
         let is_shared = !keeps_state && !mount.upstream.is_for_one_client();
         if front.is_none() && !(is_shared && offers.is_shareable()) {
-            let place = Arc::clone(&self.places).try_acquire_owned();
-            let place = place.map_err(|_| self.too_many())?;
-            return self.open(mount, &offers, (cx, None), Some(place)).await;
+            return self.open_unshared(mount, &offers, cx).await;
         }
         let key = LinkKey {
             front: front.clone(),
             offers: offers.clone(),
             server,
         };
-        loop {
+        for _ in 0..ATTEMPTS {
             let cell = self.cell(&key)?;
             let link = match cell.get_or_try_init(opening).await {
                 Ok(link) => Arc::clone(link),
@@ -122,11 +126,38 @@ impl Links {
                     return Err(error);
                 }
             };
-            if link.is_open().await {
+            // The upstream may have another revision than before.
+            let is_fit = front.is_some() || link.session.revision().is_modern();
+            if is_fit && link.is_open().await {
                 return Ok(link);
             }
             self.forget(&key, &cell);
+            if !is_fit {
+                return self.open_unshared(mount, &offers, cx).await;
+            }
         }
+        Err(Error::closed(format!(
+            "the server `{}` ends its sessions at once; try again later",
+            mount.label
+        )))
+    }
+
+    /// Opens a session for one request or watch.
+    async fn open_unshared(
+        &self,
+        mount: &Mount,
+        offers: &Offers,
+        cx: &RequestContext,
+    ) -> Result<Arc<Link>> {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let place = place.map_err(|_| self.too_many())?;
+        self.open(mount, offers, (cx, None), Some(place)).await
+    }
+
+    /// Whether an upstream has a session for each client.
+    pub(super) fn is_for_one_client(&self, server: usize) -> bool {
+        let mount = self.mounts.get(server);
+        mount.is_some_and(|it| it.upstream.is_for_one_client())
     }
 
     /// The sessions with upstreams that belong to a session of a client.
@@ -151,8 +182,10 @@ impl Links {
         if open.len() >= self.max_links {
             return Err(self.too_many());
         }
-        let is_new = open.keys().all(|it| it.front != key.front);
-        if let (true, Some(front)) = (is_new, key.front.clone()) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(front) = key.front.clone()
+            && followed.insert(front.clone())
+        {
             let links = Arc::downgrade(self);
             tokio::spawn(async move {
                 // The reason is of no interest.
@@ -160,6 +193,11 @@ impl Links {
                 if let Some(links) = links.upgrade() {
                     let ended = |it: &LinkKey| it.front.as_ref() == Some(&front);
                     links.lock().retain(|it, _| !ended(it));
+                    let mut followed = links
+                        .followed
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    followed.remove(&front);
                 }
             });
         }

@@ -162,8 +162,12 @@ impl RunningCall {
                 Some(event) = self.events.recv() => self.pass(cx, event).await,
                 outcome = &mut self.future => {
                     let outcome = outcome?;
-                    while let Ok(event) = self.events.try_recv() {
-                        self.pass(cx, event).await;
+                    // Other calls of the session may add events.
+                    for _ in 0..CAPACITY {
+                        match self.events.try_recv() {
+                            Ok(event) => self.pass(cx, event).await,
+                            Err(_) => break,
+                        }
                     }
                     return Ok(Some(outcome));
                 }

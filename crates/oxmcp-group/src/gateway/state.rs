@@ -48,8 +48,14 @@ impl Inner {
         self.links.get(cx, server, keeps_state).await
     }
 
-    /// The session with an upstream in which a client watches a resource. `None` for the gateway's own, if requests of the client
-    /// have no session there that would last.
+    /// Whether the upstream of a URI has a session for each client.
+    pub(super) fn is_for_one_client(&self, uri: &str) -> bool {
+        let route = self.group.uri_route(uri);
+        route.is_ok_and(|(server, _)| self.links.is_for_one_client(server))
+    }
+
+    /// The session with an upstream in which a client watches a resource, and whether only it may be used. `None` for the
+    /// gateway's own, if requests of the client have no session there that would last.
     ///
     /// # Errors
     /// As for [`link`](Self::link).
@@ -57,13 +63,15 @@ impl Inner {
         &self,
         cx: &RequestContext,
         uri: &str,
-    ) -> Result<Option<Arc<Link>>> {
+    ) -> Result<(Option<Arc<Link>>, bool)> {
         let (server, _) = self.group.uri_route(uri)?;
-        let lasts = !cx.revision().is_modern()
+        let is_own = self.links.is_for_one_client(server);
+        let lasts = is_own
+            || !cx.revision().is_modern()
             || self.group.session_at(server).await?.revision().is_modern();
         match lasts {
-            true => self.link(cx, server).await.map(Some),
-            false => Ok(None),
+            true => Ok((Some(self.link(cx, server).await?), is_own)),
+            false => Ok((None, false)),
         }
     }
 }

@@ -13,8 +13,11 @@ use tokio::{sync::OnceCell, task::AbortHandle, time::sleep};
 use super::links::Link;
 use crate::group::GroupSession;
 
-/// The pause before a resource is watched again whose upstream was lost.
+/// The pause before a resource is watched again whose upstream was lost. It doubles with each attempt.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// The longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 
 /// The URI of a watched resource that clients use, and the session of the client, if it has one.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -24,10 +27,10 @@ pub(super) struct WatchKey {
 }
 
 impl WatchKey {
-    pub(super) fn new(session: Option<ServerSession>, is_modern: bool, uri: String) -> Self {
+    pub(super) fn new(session: Option<ServerSession>, is_shared: bool, uri: String) -> Self {
         Self {
             uri,
-            front: session.filter(|_| !is_modern),
+            front: session.filter(|_| !is_shared),
         }
     }
 }
@@ -65,7 +68,8 @@ impl Watches {
     }
 
     /// Adds a client that watches a resource. Returns once the upstream has agreed. `open` opens the session in which the resource
-    /// is watched if it is not yet; the gateway's own session is used without it, and after its end.
+    /// is watched if it is not yet; the gateway's own session is used without it, and after its end, unless the upstream has a
+    /// session for each client: then the watch ends with it.
     ///
     /// # Errors
     /// If the upstream refuses, or there are too many watches.
@@ -74,7 +78,7 @@ impl Watches {
         group: &GroupSession,
         server: &WeakServer,
         key: WatchKey,
-        open: impl Future<Output = Result<Option<Arc<Link>>>>,
+        open: impl Future<Output = Result<(Option<Arc<Link>>, bool)>>,
     ) -> Result<()> {
         let following = {
             let mut watched = self.lock();
@@ -93,9 +97,14 @@ impl Watches {
         };
         let begun = following.get_or_try_init(|| async {
             let uri = &key.uri;
-            let link = open.await?;
+            let (link, is_own) = open.await?;
             let watch = watch(group, uri, link.as_deref()).await?;
-            let follow = follow(group.clone(), server.clone(), uri.clone(), (link, watch));
+            let follow = follow(
+                group.clone(),
+                server.clone(),
+                uri.clone(),
+                (link, is_own, watch),
+            );
             Ok::<_, Error>(Following(tokio::spawn(follow).abort_handle()))
         });
         // A client that goes away while it waits takes its count along.
@@ -159,7 +168,7 @@ async fn follow(
     group: GroupSession,
     server: WeakServer,
     uri: String,
-    (link, mut watch_open): (Option<Arc<Link>>, ResourceWatch),
+    (link, is_own, mut watch_open): (Option<Arc<Link>>, bool, ResourceWatch),
 ) {
     // It keeps the session open.
     let mut link = link;
@@ -171,8 +180,13 @@ async fn follow(
             }
         }
         drop(link.take());
+        if is_own {
+            return;
+        }
+        let mut pause = PAUSE;
         watch_open = loop {
-            sleep(PAUSE).await;
+            sleep(pause).await;
+            pause = MAX_PAUSE.min(pause * 2);
             if let Ok(watch) = watch(&group, &uri, None).await {
                 break watch;
             }

@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use oxmcp::protocol::{Prompt, Resource, ResourceTemplate, Tool, ToolIndex};
+use oxmcp::protocol::{Meta, Prompt, Resource, ResourceTemplate, Tool, ToolIndex};
+
+use serde_json::Value;
 
 use super::lists::Lists;
 use crate::router::{Hosts, ListedUris, NameTable, Naming, UriTable};
@@ -59,6 +61,11 @@ impl Catalog {
                 servers,
                 |it| &it.tools.entries,
                 |server, tool: &mut Tool| {
+                    if servers.len() > 1 {
+                        rewrite_pages(&mut tool.meta, |uri| {
+                            uris.exposed_link(server, uri).into_owned()
+                        });
+                    }
                     rename(&mut tool.name, |name| tool_names.exposed(server, name))
                 },
             ),
@@ -130,6 +137,24 @@ fn exposed<T: Clone>(
         Some(entry)
     });
     renamed.collect()
+}
+
+/// Changes the URIs of a tool's page in its metadata.
+fn rewrite_pages(meta: &mut Meta, exposed: impl Fn(&str) -> String) {
+    const PAGE: &str = "resourceUri";
+    const OLD_PAGE: &str = "ui/resourceUri";
+    const UI: &str = "ui";
+    if let Some(Value::String(uri)) = meta.get(OLD_PAGE) {
+        let shown = exposed(uri);
+        meta.insert(OLD_PAGE, shown);
+    }
+    if let Some(Value::Object(ui)) = meta.get(UI)
+        && let Some(Value::String(uri)) = ui.get(PAGE)
+    {
+        let mut ui = ui.clone();
+        ui.insert(PAGE.to_owned(), exposed(uri).into());
+        meta.insert(UI, Value::Object(ui));
+    }
 }
 
 fn rename<'a>(name: &mut String, exposed: impl Fn(&str) -> Option<&'a str>) -> Option<()> {

@@ -13,8 +13,8 @@ use oxmcp::{
     Question, RequestContext, Resource, ResourceTemplate, Revision, Server, Tool, in_memory,
     middleware::{Next, Request, Response, from_fn},
     protocol::{
-        self, CallToolResult, ContentBlock, ElicitAction, ElicitFormParams, ElicitUrlParams,
-        LoggingLevel,
+        self, CallToolResult, ContentBlock, ElicitAction, ElicitFormParams, ElicitSchema,
+        ElicitUrlParams, LoggingLevel,
     },
 };
 use oxmcp_group::{ClientGroup, Gateway, GatewaySession, Upstream};
@@ -311,8 +311,7 @@ async fn question_outside_of_calls_has_the_name_of_its_server() {
         let session = cx.server_session().unwrap();
         tokio::spawn(async move {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let form =
-                ElicitFormParams::new("Your PIN?", json!({"type": "object", "properties": {}}));
+            let form = ElicitFormParams::new("Your PIN?", ElicitSchema::new());
             let _ = session.elicit(form).await;
         });
         "later"
