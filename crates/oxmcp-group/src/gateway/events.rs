@@ -9,7 +9,7 @@ use oxmcp::{
     protocol::{
         CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitParams, ElicitResult,
         ElicitUrlParams, EmptyParams, InputRequest, InputResponse, JsonObject,
-        LoggingMessageParams, Notification, ProgressParams, method,
+        LoggingMessageParams, Meta, Notification, OrderedMap, ProgressParams, RawJson, method,
     },
     tasks::{ClientTasks, TaskChanged},
 };
@@ -240,7 +240,7 @@ impl Receiver {
             return next.run(request).await;
         }
         let name = name.to_owned();
-        let params = params_of(&request)?;
+        let params = without_reserved_meta(params_of(&request)?)?;
         match (request.is_notification(), self.call(), self.front) {
             (true, Some(call), _) => {
                 let _ = call.try_send(CallEvent::Other(name, params));
@@ -306,6 +306,24 @@ impl Receiver {
             other => Err(Error::method_not_found(other.method())),
         }
     }
+}
+
+/// The params of a message without the metadata that only a session's own sides write.
+fn without_reserved_meta(params: Box<RawValue>) -> Result<Box<RawValue>> {
+    const META: &str = "_meta";
+    let Ok(mut members) = serde_json::from_str::<OrderedMap<RawJson>>(params.get()) else {
+        return Ok(params);
+    };
+    let meta = members.get(META).map(|it| it.get());
+    let Some(meta) = meta.and_then(|it| serde_json::from_str::<JsonObject>(it).ok()) else {
+        return Ok(params);
+    };
+    let own = meta
+        .into_iter()
+        .filter(|(key, _)| !Meta::is_reserved_key(key));
+    members.insert(META, Value::Object(own.collect()).into());
+    to_raw_value(&members)
+        .map_err(|error| Error::internal(format!("could not write params: {error}")))
 }
 
 /// The params of a message; an empty object if it has none.

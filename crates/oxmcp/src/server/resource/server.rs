@@ -157,7 +157,6 @@ impl Server {
     }
 
     /// Returns a function that tells whether a template that the server has now matches a URI, also if only some callers see it.
-    #[must_use]
     pub fn resource_template_matcher(&self) -> impl Fn(&str) -> bool + Send + Sync + use<> {
         let routes = self.peek(|features| Routes::of(&features.templates));
         move |uri| routes.has_match(uri)
