@@ -15,7 +15,6 @@ pub(crate) fn run() -> Outcome {
         ("clippy, no features", || {
             clippy_of_all("--no-default-features")
         }),
-        ("clippy, default features", clippy_of_defaults),
         ("clippy, single roles", clippy_of_roles),
         ("crates without I/O", without_io),
         ("clippy, benchmarks", clippy_of_bench),
@@ -49,15 +48,11 @@ fn clippy_of_all(features: &str) -> Outcome {
     clippy(".", &["--workspace", "--all-targets", features])
 }
 
-/// The packages that most programs build, with their tests. Other packages of the workspace would add their features.
-fn clippy_of_defaults() -> Outcome {
-    let packages = ["--package=oxmcp", "--package=oxmcp-tests"];
-    clippy(".", &[&packages[..], &["--all-targets"]].concat())
-}
-
-/// No role, only a client, and only a server, with and without tasks and HTTP: the code of one role must not need the other.
+/// The default features, no role, only a client, and only a server, with and without tasks and HTTP: the code of one role must not
+/// need the other.
 fn clippy_of_roles() -> Outcome {
     let roles = [
+        "default",
         "",
         "client",
         "server",

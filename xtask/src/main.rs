@@ -28,6 +28,7 @@ Usage: cargo xtask COMMAND
   lines [ROOT]                count lines of code by crate and module
   test                        unit, integration and documentation tests, and the examples; takes minutes
   test all                    every test; installs the tools that they need first
+  test rest                   every test that `test` leaves out
   test workspace              everything that `cargo test` runs, including slow tests, stores and peers
   test bench                  the tools, options and output of the benchmark programs
   test fuzz                   the fuzz targets, with generated input

@@ -59,6 +59,8 @@ const QUICK_PACKAGES: [&str; 13] = [
 /// tests whose path contains it.
 const LEFT_FOR_ALL: &[&str] = &[
     "thousand_failures_leave_nothing_behind",
+    "ended_sessions_leave_no_process",
+    "new_projects_compile",
     "compile_errors_teach",
     "undecided_revision_does_not_compile",
     "http::load::",
@@ -90,6 +92,7 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
     match parts {
         [] => step::stages(&QUICK),
         ["all"] => step::stages(&ALL),
+        ["rest"] => rest(),
         ["workspace"] => workspace(),
         ["bench"] => bench(),
         ["fuzz"] => fuzz(),
@@ -132,6 +135,32 @@ fn run_built() -> Outcome {
         command.args(["--skip", name]);
     }
     step::run_tests("cargo test", &mut command)
+}
+
+/// All tests that `cargo xtask test` leaves out.
+fn rest() -> Outcome {
+    let mut stages: Vec<Stage> = vec![
+        ("the slow tests", slow),
+        ("tests of the stores and the peers", others),
+    ];
+    stages.extend(ALL.into_iter().skip(1));
+    step::stages(&stages)
+}
+
+fn slow() -> Outcome {
+    let mut command = quick();
+    command.arg("--").args(LEFT_FOR_ALL);
+    step::run_tests("cargo test, the slow tests", &mut command)
+}
+
+fn others() -> Outcome {
+    let args = ["test", "--locked", "--workspace", "--all-features"];
+    let mut command = cargo(args);
+    command.arg("--no-fail-fast");
+    for package in QUICK_PACKAGES {
+        command.args(["--exclude", package]);
+    }
+    step::run_tests("cargo test, stores and peers", &mut command)
 }
 
 /// Everything that `cargo test` runs in the workspace.

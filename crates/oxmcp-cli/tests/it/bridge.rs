@@ -160,7 +160,6 @@ fn bridge_of_a_host_ends_with_its_input() {
 
 /// It starts 1,000 processes.
 #[test]
-#[ignore = "slow"]
 fn ended_sessions_leave_no_process() {
     let home = folder("bridge-many");
     let bridge = Bridge::start(&home);

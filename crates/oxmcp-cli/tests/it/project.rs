@@ -298,8 +298,7 @@ fn new_projects_have_their_files() {
 
 /// It compiles the SDK twice.
 #[test]
-#[ignore = "slow"]
-fn new_projects_compile_and_pass_their_tests() {
+fn new_projects_compile() {
     let home = folder("new-compiles");
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     for (name, option) in [("tea", None), ("tea-client", Some("--client"))] {
@@ -315,16 +314,16 @@ fn new_projects_compile_and_pass_their_tests() {
             sdk.display().to_string()
         ));
         fs::write(&path, manifest).unwrap();
-        let tested = Command::new(env!("CARGO"))
-            .args(["test", "--offline", "--manifest-path"])
+        let checked = Command::new(env!("CARGO"))
+            .args(["check", "--all-targets", "--offline", "--manifest-path"])
             .arg(&path)
             .env("CARGO_TARGET_DIR", home.join("target"))
             .output()
             .unwrap();
         assert!(
-            tested.status.success(),
+            checked.status.success(),
             "{}",
-            String::from_utf8_lossy(&tested.stderr)
+            String::from_utf8_lossy(&checked.stderr)
         );
     }
 }
