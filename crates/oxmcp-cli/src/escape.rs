@@ -13,6 +13,22 @@ pub(crate) fn line(text: &str) -> String {
     escape(text, |_| false)
 }
 
+/// JSON, with the characters that a terminal may act on escaped within its strings. It stays the same value.
+pub(crate) fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for it in text.chars() {
+        if it == '\n' || !is_dangerous(it) {
+            out.push(it);
+            continue;
+        }
+        for unit in it.encode_utf16(&mut [0; 2]) {
+            // Writing to a string never fails.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
+}
+
 fn escape(text: &str, is_kept: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for it in text.chars() {

@@ -6,7 +6,7 @@ use oxmcp::{Error, auth::AuthError};
 use oxmcp_group::ConfigError;
 use serde_json::json;
 
-use crate::{escape, output};
+use crate::escape;
 
 /// The result of a command.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -123,7 +123,7 @@ impl Failure {
         if let (Some(code), Some(error)) = (self.code, error.as_object_mut()) {
             error.insert("code".to_owned(), code.into());
         }
-        Some(output::escape_json(&json!({ "error": error }).to_string()))
+        Some(escape::json(&json!({ "error": error }).to_string()))
     }
 }
 

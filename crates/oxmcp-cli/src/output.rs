@@ -1,7 +1,6 @@
 //! Results on stdout.
 
 use std::{
-    fmt::Write as _,
     fs,
     io::{self, IsTerminal, Write, stdout},
     path::{Path, PathBuf},
@@ -25,7 +24,7 @@ const MAX_FILES: usize = 100_000;
 /// stdout is closed.
 pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
-    line(&escape_json(&text))
+    line(&escape::json(&text))
 }
 
 /// Prints a value as one line of JSON, at once.
@@ -34,24 +33,8 @@ pub(crate) fn json(value: &impl Serialize) -> Result<()> {
 /// stdout is closed.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(io::Error::from)?;
-    line(&escape_json(&text))?;
+    line(&escape::json(&text))?;
     Ok(stdout().flush()?)
-}
-
-/// JSON, with the characters that a terminal may act on escaped within its strings. It stays the same value.
-pub(crate) fn escape_json(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for it in text.chars() {
-        if it == '\n' || !escape::is_dangerous(it) {
-            out.push(it);
-            continue;
-        }
-        for unit in it.encode_utf16(&mut [0; 2]) {
-            // Writing to a string never fails.
-            let _ = write!(out, "\\u{unit:04x}");
-        }
-    }
-    out
 }
 
 /// Prints text of a server. On a terminal, it is escaped; elsewhere it is as the server sent it.
@@ -220,7 +203,7 @@ mod tests {
     #[test]
     fn json_is_safe_for_terminals_and_unchanged() {
         let hostile = "a\u{9b}2J\u{202e}\u{e0041}b";
-        let shown = escape_json(&serde_json::to_string(hostile).unwrap());
+        let shown = escape::json(&serde_json::to_string(hostile).unwrap());
         assert_eq!(shown, r#""a\u009b2J\u202e\udb40\udc41b""#);
         let back: String = serde_json::from_str(&shown).unwrap();
         assert_eq!(back, hostile);

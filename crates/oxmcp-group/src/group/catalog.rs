@@ -6,7 +6,6 @@ use std::{
 };
 
 use oxmcp::protocol::{Meta, Prompt, Resource, ResourceTemplate, Tool, ToolIndex};
-
 use serde_json::Value;
 
 use super::lists::Lists;

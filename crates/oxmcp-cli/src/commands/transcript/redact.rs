@@ -231,7 +231,7 @@ pub(crate) fn without_secrets(diff: &str, known: &[String]) -> String {
     redacted
 }
 
-/// What the tokens of a configuration file before the next one mean for it. Lists can have a line for each item.
+/// The meaning of the tokens so far of a configuration file for the next one. Lists can have a line for each item.
 #[derive(Default)]
 struct State {
     /// The last text, which is the name of a value that follows.
