@@ -5,8 +5,8 @@
     reason = "a program for the terminal"
 )]
 
-mod apps;
 mod bench;
+mod browser;
 mod conformance;
 mod interop;
 mod lines;
@@ -15,7 +15,6 @@ mod release;
 mod setup;
 mod step;
 mod test;
-mod ui;
 
 use std::{env, process::ExitCode};
 

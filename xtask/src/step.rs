@@ -44,8 +44,14 @@ pub(crate) fn cargo_in<'a>(directory: &str, args: impl IntoIterator<Item = &'a s
     command
 }
 
-/// Builds the programs that the tests start, with the features with which `cargo test` has built everything else.
+/// Builds the programs that the tests start.
 pub(crate) fn build(programs: &[&str]) -> Outcome {
+    let targets: Vec<&str> = programs.iter().flat_map(|it| ["--bin", *it]).collect();
+    build_targets("build our server and our client", &targets)
+}
+
+/// Builds what the tests start, with the features with which `cargo test` has built everything else.
+pub(crate) fn build_targets(title: &str, targets: &[&str]) -> Outcome {
     let mut command = cargo([
         "build",
         "--quiet",
@@ -53,10 +59,7 @@ pub(crate) fn build(programs: &[&str]) -> Outcome {
         "--workspace",
         "--all-features",
     ]);
-    for program in programs {
-        command.args(["--bin", program]);
-    }
-    run("build our server and our client", &mut command)
+    run(title, command.args(targets))
 }
 
 /// Prints the headline of a step.

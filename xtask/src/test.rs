@@ -6,10 +6,10 @@ use std::process::Command;
 use xtask::packages::{LEFT_OUT, NGINX, REDIS};
 
 use crate::{
-    apps, conformance, interop,
+    browser::{APPS, UI},
+    conformance, interop,
     setup::Tools,
     step::{self, Outcome, Stage, THIRD_PARTY, cargo, cargo_in},
-    ui,
 };
 
 /// The stages of `cargo xtask test`, which need only Rust and a C compiler.
@@ -34,8 +34,8 @@ const ALL: [Stage; 11] = [
         conformance::run(&["proxy"])
     }),
     ("interop with third-party software", || interop::run("")),
-    ("apps in a browser", || apps::run("")),
-    ("the page of `oxmcp ui` in a browser", || ui::run("")),
+    ("apps in a browser", || APPS.run("")),
+    ("the page of `oxmcp ui` in a browser", || UI.run("")),
 ];
 
 /// The packages that `cargo xtask test` tests: those that a change of the SDK can break, without the stores and the peers.
@@ -98,10 +98,10 @@ pub(crate) fn run(parts: &[&str]) -> Outcome {
         ["fuzz"] => fuzz(),
         ["third-party"] => third_party(),
         ["schema"] => schema(),
-        ["apps"] => apps::run(""),
-        ["apps", word] => apps::run(word),
-        ["ui"] => ui::run(""),
-        ["ui", word] => ui::run(word),
+        ["apps"] => APPS.run(""),
+        ["apps", word] => APPS.run(word),
+        ["ui"] => UI.run(""),
+        ["ui", word] => UI.run(word),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["interop"] => interop::run(""),
         ["interop", word] => interop::run(word),
