@@ -154,9 +154,7 @@ fn slow() -> Outcome {
 }
 
 fn others() -> Outcome {
-    let args = ["test", "--locked", "--workspace", "--all-features"];
-    let mut command = cargo(args);
-    command.arg("--no-fail-fast");
+    let mut command = all_packages();
     for package in QUICK_PACKAGES {
         command.args(["--exclude", package]);
     }
@@ -165,14 +163,18 @@ fn others() -> Outcome {
 
 /// Everything that `cargo test` runs in the workspace.
 fn workspace() -> Outcome {
-    let args = [
+    step::run_tests("cargo test", &mut all_packages())
+}
+
+/// `cargo test` for the whole workspace.
+fn all_packages() -> Command {
+    cargo([
         "test",
         "--locked",
         "--workspace",
         "--all-features",
         "--no-fail-fast",
-    ];
-    step::run_tests("cargo test", &mut cargo(args))
+    ])
 }
 
 /// Kills nodes for this number of seconds while clients call them, and shows the outcomes of the calls.
@@ -235,23 +237,11 @@ fn third_party() -> Outcome {
 /// The tests that need the official schemas, which are ignored if there are none: both unit tests and integration tests.
 fn schema() -> Outcome {
     let schemas = Tools::set_up_node()?.schemas()?;
-    let args = [
-        "test",
-        "--locked",
-        "--no-fail-fast",
-        // The whole workspace, as it is built already: with the features of only a few packages everything would be rebuilt.
-        "--workspace",
-        "--all-features",
-        "--lib",
-        "--test",
-        "it",
-        "--test",
-        "official",
-        "--",
-        "--ignored",
-    ];
-    step::run_tests(
-        "cargo test, with the schemas",
-        cargo(args).env("OXMCP_SCHEMAS", schemas),
-    )
+    // The whole workspace, as it is built already: with the features of only a few packages everything would be rebuilt.
+    let mut command = all_packages();
+    command
+        .args(["--lib", "--test", "it", "--test", "official"])
+        .args(["--", "--ignored"])
+        .env("OXMCP_SCHEMAS", schemas);
+    step::run_tests("cargo test, with the schemas", &mut command)
 }
