@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** How long the slowest step takes on a busy machine. Nothing waits for as long unless it fails. */
-export const LIMIT = 60_000;
+import { LIMIT } from '../browser.mjs';
 
 /** Starts the host with the server, opens its page, and returns what the tests need of both. */
 export async function startHost(browser, program, server) {

@@ -5,9 +5,9 @@ import net from 'node:net';
 import { join } from 'node:path';
 
 import { build } from 'esbuild';
-import puppeteer from 'puppeteer-core';
 
-import { LIMIT, startHost } from './our-host.mjs';
+import { LIMIT } from '../browser.mjs';
+import { startHost } from './our-host.mjs';
 import { page, recorder, sandbox } from './sites.mjs';
 
 const HERE = import.meta.dirname;
@@ -54,8 +54,8 @@ async function answers(server, port) {
   throw new Error(`the server does not start: it exited with ${server.exitCode}`);
 }
 
-/** Starts the browser, and writes the documents. */
-export async function setUp({ chromium, server, host, directory }) {
+/** Writes the documents. */
+export async function setUp(browser, directory, server, host) {
   const [declared, undeclared] = [await recorder(), await recorder()];
   const write = (name, text) => writeFileSync(join(directory, `${name}.html`), text);
   const network = readFileSync(join(HERE, 'network.html'), 'utf8');
@@ -63,9 +63,6 @@ export async function setUp({ chromium, server, host, directory }) {
   write('hostile', readFileSync(join(HERE, 'hostile.html')));
   write('dice', readFileSync(join(ROOT, 'examples/apps/dice.html')));
   write('official', document(await bundle('official.mjs')));
-  // The sandbox of the browser needs a user that is not root. All pages of the tests are their own.
-  const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-  const browser = await puppeteer.launch({ executablePath: chromium, headless: 'shell', args });
   const calls = join(directory, 'calls');
   const ends = [];
   const world = {
@@ -107,8 +104,7 @@ export async function setUp({ chromium, server, host, directory }) {
       for (const end of ends.splice(0).reverse()) await end();
     },
 
-    async end() {
-      await browser.close();
+    end() {
       declared.close();
       undeclared.close();
     },

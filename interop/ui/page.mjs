@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-/** The time of the slowest step on a busy machine. Nothing waits for as long unless it fails. */
-export const LIMIT = 60_000;
+import { LIMIT } from '../browser.mjs';
 
 /** Starts `oxmcp ui` with arguments, and returns the URL that it prints. */
 export async function startUi(program, args, options = {}) {
