@@ -131,10 +131,14 @@ export function schemaForm(schema, { value, submit, label, actions = [] }) {
     return undefined;
   }, { class: 'quiet' });
 
+  /** @param {string} message */
+  const tell = (message) => {
+    problem.textContent = message;
+    for (const it of form.querySelectorAll('[aria-invalid]')) it.removeAttribute('aria-invalid');
+  };
   /** @param {any} error */
   const report = (error) => {
-    problem.textContent = error.message;
-    for (const it of form.querySelectorAll('[aria-invalid]')) it.removeAttribute('aria-invalid');
+    tell(error.message);
     if (error instanceof Wrong && error.control) {
       error.control.setAttribute('aria-invalid', 'true');
       error.control.focus();
@@ -145,8 +149,7 @@ export function schemaForm(schema, { value, submit, label, actions = [] }) {
     event.preventDefault();
     try {
       const read = field.read() ?? {};
-      problem.textContent = '';
-      for (const it of form.querySelectorAll('[aria-invalid]')) it.removeAttribute('aria-invalid');
+      tell('');
       submit(read);
     } catch (error) {
       report(error);
@@ -163,12 +166,7 @@ export function schemaForm(schema, { value, submit, label, actions = [] }) {
   if (value !== undefined) field.write(value);
   fill(body, field.element);
   add(form, body, problem, h('div', { class: 'actions' }, ...actions, mode));
-  return {
-    element: form,
-    read: () => field.read() ?? {},
-    write: (/** @type {any} */ it) => field.write(it),
-    report: (/** @type {string} */ message) => { problem.textContent = message; },
-  };
+  return { element: form, problem };
 }
 
 /**
@@ -302,11 +300,11 @@ function optional(make, name, schema) {
 function choiceField(schema, offered, { id, isRequired }) {
   const select = h('select', { id }, !(isRequired && schema.default === undefined && offered.length === 1) && h('option', { value: '' }, isRequired ? 'choose…' : '—'),
     ...offered.map((it, index) => h('option', { value: index }, visible(it.name))));
-  const write = (/** @type {any} */ value) => {
+  const write = (/** @type {any} */ value = schema.default) => {
     const at = offered.findIndex((it) => JSON.stringify(it.value) === JSON.stringify(value));
     select.value = at < 0 ? select.options[0].value : String(at);
   };
-  write(schema.default);
+  write();
   return {
     element: select,
     read: () => {
@@ -314,7 +312,7 @@ function choiceField(schema, offered, { id, isRequired }) {
       if (isRequired) throw new Wrong('Choose a value.', select);
       return undefined;
     },
-    write: (value) => write(value === undefined ? schema.default : value),
+    write,
   };
 }
 
@@ -327,10 +325,10 @@ function choiceField(schema, offered, { id, isRequired }) {
  */
 function severalField(schema, offered, name) {
   const boxes = offered.map((it) => h('input', { type: 'checkbox', 'aria-label': `${name}: ${it.name}` }));
-  const write = (/** @type {any} */ value) => boxes.forEach((box, index) => {
+  const check = (/** @type {any} */ value = schema.default) => boxes.forEach((box, index) => {
     box.checked = Array.isArray(value) && value.some((it) => JSON.stringify(it) === JSON.stringify(offered[index]?.value));
   });
-  write(schema.default);
+  check();
   let isGiven = schema.default !== undefined;
   const element = h('div', { class: 'choices', onchange: () => { isGiven = true; } }, ...boxes.map((box, index) => h('label', {}, box, ' ', visible(offered[index]?.name))));
   return {
@@ -341,7 +339,7 @@ function severalField(schema, offered, name) {
     },
     write: (value) => {
       isGiven = value !== undefined;
-      write(value === undefined ? schema.default : value);
+      check(value);
     },
   };
 }
@@ -360,7 +358,7 @@ function booleanField(schema, { id, isRequired }) {
   return {
     element: h('div', { class: 'check' }, box),
     read: () => box.checked,
-    write: (value) => { box.checked = (value === undefined ? schema.default : value) === true; },
+    write: (value = schema.default) => { box.checked = value === true; },
   };
 }
 
@@ -444,12 +442,12 @@ function listField(name, schema, items, context, { depth, isRequired }) {
     list.append(row);
     return field;
   };
-  const write = (/** @type {any} */ value) => {
+  const write = (/** @type {any} */ value = schema.default) => {
     rows = [];
     list.replaceChildren();
     if (Array.isArray(value)) value.forEach(insert);
   };
-  write(schema.default);
+  write();
   const more = button('Add item', () => {
     const made = insert(undefined).element;
     /** @type {HTMLElement | null} */ (made.matches('input, select, textarea') ? made : made.querySelector('input, select, textarea'))?.focus();
@@ -457,7 +455,7 @@ function listField(name, schema, items, context, { depth, isRequired }) {
   return {
     element: h('div', {}, list, more),
     read: () => (rows.length || isRequired ? rows.map((it) => it.field.read()) : undefined),
-    write: (value) => write(value === undefined ? schema.default : value),
+    write,
   };
 }
 
@@ -471,8 +469,8 @@ function listField(name, schema, items, context, { depth, isRequired }) {
  */
 function jsonField(schema, rows, id = `field-${ids += 1}`, isRequired = false) {
   const area = h('textarea', { id, rows, class: 'code', spellcheck: 'false', placeholder: 'JSON', 'aria-label': 'JSON' });
-  const write = (/** @type {any} */ value) => { area.value = value === undefined ? '' : JSON.stringify(value, null, 2); };
-  write(schema.default);
+  const write = (/** @type {any} */ value = schema.default) => { area.value = value === undefined ? '' : JSON.stringify(value, null, 2); };
+  write();
   return {
     element: area,
     read: () => {
@@ -483,6 +481,6 @@ function jsonField(schema, rows, id = `field-${ids += 1}`, isRequired = false) {
         throw new Wrong(`This is not JSON: ${/** @type {Error} */ (error).message}`, area);
       }
     },
-    write: (value) => write(value === undefined ? schema.default : value),
+    write,
   };
 }

@@ -83,7 +83,7 @@ class Tools extends HTMLElement {
         results.prepend(resultCard(server, job, { read }));
         while (results.children.length > 10) results.lastChild?.remove();
       });
-      done.catch((error) => { if (!server.jobs.has(id)) form.report(error.message); });
+      done.catch((error) => { if (!server.jobs.has(id)) form.problem.textContent = error.message; });
     };
     const root = tool.inputSchema ?? {};
     const isDestructive = tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true;
