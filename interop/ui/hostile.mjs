@@ -67,8 +67,8 @@ const ask = (method, params) => new Promise((resolve) => {
 });
 
 const methods = {
-  initialize: ({ protocolVersion }) => ({
-    protocolVersion: protocolVersion === '2025-11-25' ? protocolVersion : '2025-11-25', serverInfo: { name: SCRIPT, title: HIDDEN, version: SCRIPT, websiteUrl: LINK }, instructions: SCRIPT,
+  initialize: () => ({
+    protocolVersion: '2025-11-25', serverInfo: { name: SCRIPT, title: HIDDEN, version: SCRIPT, websiteUrl: LINK }, instructions: SCRIPT,
     capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {}, extensions: { [SCRIPT]: {} } },
   }),
   ping: () => ({}),

@@ -36,7 +36,7 @@ class Wrong extends Error {
  * @param {{ left: number }} [steps] the schemas that may still be resolved: a schema may refer to itself many times over
  * @returns {any}
  */
-export function resolved(schema, root, depth = 0, steps = { left: MAX_STEPS }) {
+function resolved(schema, root, depth = 0, steps = { left: MAX_STEPS }) {
   steps.left -= 1;
   if (schema === null || typeof schema !== 'object' || depth > MAX_DEPTH || steps.left < 0) return {};
   let it = schema;

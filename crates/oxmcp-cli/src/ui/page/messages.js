@@ -74,9 +74,8 @@ class Messages extends HTMLElement {
 
   /** @param {Message} it */
   #latency(it) {
-    const micros = it.micros ?? it.pair?.micros;
     const place = it.row?.querySelector('.latency');
-    if (place && !place.textContent && micros !== undefined) place.textContent = duration(micros);
+    if (place && !place.textContent && it.micros !== undefined) place.textContent = duration(it.micros);
   }
 
   /** @param {Message} it */

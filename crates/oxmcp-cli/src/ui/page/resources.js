@@ -23,7 +23,7 @@ const variablesOf = (template) => [...new Set([...template.matchAll(/\{[+#./;?&]
  * @param {string} template
  * @param {Record<string, string>} values
  */
-export function expanded(template, values) {
+function expanded(template, values) {
   const forms = /** @type {Record<string, [string, string, boolean, boolean]>} first, separator, named, keeps reserved characters */ ({
     '': ['', ',', false, false], '+': ['', ',', false, true], '#': ['#', ',', false, true], '.': ['.', '.', false, false], '/': ['/', '/', false, false],
     ';': [';', ';', true, false], '?': ['?', '&', true, false], '&': ['&', '&', true, false],

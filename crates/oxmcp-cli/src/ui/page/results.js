@@ -60,14 +60,14 @@ function titleOf({ operation }) {
 }
 
 /** @param {Job} job */
-export function stateOf(job) {
+function stateOf(job) {
   if (isRunning(job)) return job.task ? 'task' : 'running';
   if (job.phase === 'failed') return job.error?.isCancelled ? 'cancelled' : 'failed';
   return job.result?.isError ? 'error' : 'done';
 }
 
 /** @param {Job} job */
-export function statusChip(job) {
+function statusChip(job) {
   const state = stateOf(job);
   const names = /** @type {Record<string, string>} */ ({ task: 'task', running: 'running', cancelled: 'cancelled', failed: 'failed', error: 'tool error', done: 'done' });
   const kinds = /** @type {Record<string, string>} */ ({ failed: 'bad', error: 'bad', done: 'good', running: 'busy', task: 'busy' });

@@ -61,7 +61,7 @@ export async function connect(server, revision) {
 }
 
 /** @param {Server} server */
-export function disconnect(server) {
+function disconnect(server) {
   return post('disconnect', { server: server.id });
 }
 
@@ -206,7 +206,7 @@ export class ServerPanel extends HTMLElement {
 }
 
 /** @param {import('./store.js').Job} job */
-export const isShown = (job) => !['list', 'complete', 'check', 'level'].includes(job.operation.kind);
+const isShown = (job) => !['list', 'complete', 'check', 'level'].includes(job.operation.kind);
 
 /** A choice of the revision to speak. */
 function revisionChoice() {

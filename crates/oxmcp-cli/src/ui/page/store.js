@@ -6,7 +6,7 @@ import { Refused, attempt, events, post } from './api.js';
  * @typedef {{ id: string, at: number, operation: any, phase: string, progress?: any, task?: any, result?: any, error?: any,
  *   micros?: number, view?: any, size: number }} Job
  * @typedef {{ at: number, isSent: boolean, text: string, message: any, kind: string, method: string, id: any, micros?: number,
- *   pair?: Message, row?: HTMLElement, isOpen?: boolean, number: number, size: number }} Message
+ *   row?: HTMLElement, number: number }} Message
  */
 
 const MAX_MESSAGES = 3000;
@@ -68,8 +68,8 @@ export class Server extends Changing {
   findings = null;
   /** @type {Set<string>} */
   watched = new Set();
-  /** @type {Map<string, number>} the times of the last updates of resources */
-  updated = new Map();
+  /** @type {Set<string>} the resources that have changed since they were read */
+  updated = new Set();
   section = 'tools';
   /** @type {Record<string, string>} the chosen entry of each list */
   chosen = {};
@@ -100,7 +100,7 @@ export class Server extends Changing {
     return Boolean(this.facts?.capabilities?.[capability]);
   }
 
-  /** The number of findings that are worse than a note about a tool, a prompt or a resource. */
+  /** The findings about a tool, a prompt or a resource. */
   findingsAbout(/** @type {string} */ name) {
     return (this.findings?.findings ?? []).filter((/** @type {any} */ it) => it.name === name);
   }
@@ -115,9 +115,11 @@ export class Server extends Changing {
       // It was cut off, or is no message.
     }
     for (const message of Array.isArray(parsed) ? parsed : [parsed]) this.#one(event, message);
-    let dropped = Math.max(0, this.messages.length - MAX_MESSAGES);
-    for (const it of this.messages.slice(0, dropped)) this.#messageSize -= it.size;
-    for (; this.#messageSize > MAX_KEPT && dropped < this.messages.length; dropped += 1) this.#messageSize -= this.messages[dropped]?.size ?? 0;
+    let dropped = 0;
+    while (this.messages.length - dropped > MAX_MESSAGES || this.#messageSize > MAX_KEPT && dropped < this.messages.length) {
+      this.#messageSize -= this.messages[dropped]?.text.length ?? 0;
+      dropped += 1;
+    }
     this.messages.splice(0, dropped);
     const oldest = this.messages[0]?.number ?? this.#count + 1;
     for (const [key, it] of this.#open) {
@@ -136,7 +138,7 @@ export class Server extends Changing {
     const isNotification = message?.method !== undefined && message?.id === undefined;
     const kind = isRequest ? 'request' : isNotification ? 'notification' : message?.error ? 'error' : message ? 'response' : 'unknown';
     /** @type {Message} */
-    const it = { at, isSent, text, message, kind, method: message?.method ?? '', id: message?.id, number: this.#count += 1, size: text.length };
+    const it = { at, isSent, text, message, kind, method: message?.method ?? '', id: message?.id, number: this.#count += 1 };
     // An answer has the direction that its request has not.
     const key = (/** @type {boolean} */ direction) => `${direction}:${JSON.stringify(it.id)}`;
     if (isRequest) {
@@ -146,10 +148,9 @@ export class Server extends Changing {
       const asked = this.#open.get(key(!isSent));
       if (asked) {
         this.#open.delete(key(!isSent));
-        it.pair = asked;
-        asked.pair = it;
         it.method = asked.method;
         it.micros = at - asked.at;
+        asked.micros = it.micros;
         if (!isSent) {
           this.latencies.push({ at: asked.at, micros: it.micros, method: it.method, isError: kind === 'error' });
           if (this.latencies.length > MAX_LATENCIES) this.latencies.shift();
@@ -158,7 +159,7 @@ export class Server extends Changing {
       }
     }
     this.messages.push(it);
-    this.#messageSize += it.size;
+    this.#messageSize += it.text.length;
   }
 
   /** @param {any} event */
@@ -206,7 +207,6 @@ class Store extends Changing {
   questions = new Map();
   /** @type {string[]} */
   revisions = [];
-  version = '';
   active = 0;
   problem = '';
   /** The time of the page at the start of the program. */
@@ -222,7 +222,6 @@ class Store extends Changing {
   /** Loads the state, and follows the events for as long as the program runs. */
   async follow() {
     const state = await post('state');
-    this.version = state.version;
     this.revisions = state.revisions;
     this.start = Date.now() - state.elapsed / 1000;
     this.#live = state.elapsed;
@@ -312,8 +311,8 @@ class Store extends Changing {
         server.log({ ...event, source: 'change', text: `the list of ${event.of} has changed` });
         return isLive ? this.#changed(server, event.of) : undefined;
       case 'updated':
-        server.updated.set(event.uri, event.at);
-        return server.changed('updated', event.uri);
+        server.updated.add(event.uri);
+        return server.changed('updated');
       case 'restarted':
         return server.log({ ...event, source: 'change', text: 'the server was restarted' });
       case 'visited':
