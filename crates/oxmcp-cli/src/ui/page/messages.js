@@ -2,7 +2,7 @@
 // The messages on the wire, with their times: filtered, copied, and sent again.
 import { button, chip, copyButton, duration, eachFrame, fill, h, size, visible } from './dom.js';
 import { jsonTree } from './json.js';
-import { resultCard } from './results.js';
+import { runInto } from './results.js';
 import { store } from './store.js';
 
 /**
@@ -110,7 +110,6 @@ class Messages extends HTMLElement {
     const results = h('div', { class: 'cards' });
     const { server } = this;
     const send = () => {
-      problem.textContent = '';
       let written;
       try {
         written = JSON.parse(text.value || '{}');
@@ -118,12 +117,7 @@ class Messages extends HTMLElement {
         problem.textContent = `This is not JSON: ${/** @type {Error} */ (error).message}`;
         return;
       }
-      const { id, done } = store.run(server, { kind: 'send', method: it.method, params: written });
-      const end = server.on(`job:${id}`, (job) => {
-        end();
-        results.replaceChildren(resultCard(server, job, { read: () => {} }));
-      });
-      done.catch((error) => { if (!server.jobs.has(id)) problem.textContent = error.message; });
+      runInto(server, { kind: 'send', method: it.method, params: written }, { cards: results, problem, read: () => {}, max: 1 });
     };
     fill(this.#replay, h('section', { class: 'block', 'aria-label': 'send again' },
       h('div', { class: 'row' }, chip('send again', 'accent'), h('code', {}, visible(it.method)), h('span', { class: 'space' }), button('Close', () => this.#replay.replaceChildren(), { class: 'quiet' })),

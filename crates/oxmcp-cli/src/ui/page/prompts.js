@@ -3,7 +3,7 @@
 import { add, button, chip, h, prose, visible } from './dom.js';
 import { findingList } from './findings.js';
 import { jsonTree } from './json.js';
-import { resultCard } from './results.js';
+import { runInto } from './results.js';
 import { masterDetail, openResource } from './server.js';
 import { store } from './store.js';
 
@@ -89,13 +89,8 @@ class Prompts extends HTMLElement {
       'aria-label': `arguments of ${prompt.name}`,
       onsubmit: (/** @type {Event} */ event) => {
         event.preventDefault();
-        problem.textContent = '';
-        const { id, done } = store.run(server, { kind: 'prompt', name: prompt.name, arguments: fields.read() });
-        const end = server.on(`job:${id}`, (job) => {
-          end();
-          results.prepend(resultCard(server, job, { read: (uri) => openResource(server, uri) }));
-        });
-        done.catch((error) => { if (!server.jobs.has(id)) problem.textContent = error.message; });
+        const operation = { kind: 'prompt', name: prompt.name, arguments: fields.read() };
+        runInto(server, operation, { cards: results, problem, read: (uri) => openResource(server, uri) });
       },
     }, fields.element, problem, h('div', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' }, 'Get prompt')));
     const about = server.findingsAbout(prompt.name);

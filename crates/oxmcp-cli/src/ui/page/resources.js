@@ -4,7 +4,7 @@ import { button, chip, h, prose, size, visible } from './dom.js';
 import { findingList } from './findings.js';
 import { jsonTree } from './json.js';
 import { completedFields } from './prompts.js';
-import { resultCard } from './results.js';
+import { runInto } from './results.js';
 import { masterDetail } from './server.js';
 import { store } from './store.js';
 
@@ -88,15 +88,8 @@ class Resources extends HTMLElement {
     const results = h('div', { class: 'cards' });
     const problem = h('p', { class: 'problem', role: 'alert' });
     const read = (/** @type {string} */ which = uri()) => {
-      problem.textContent = '';
       server.updated.delete(which);
-      const { id, done } = store.run(server, { kind: 'read', uri: which });
-      const end = server.on(`job:${id}`, (job) => {
-        end();
-        results.prepend(resultCard(server, job, { read }));
-        while (results.children.length > 5) results.lastChild?.remove();
-      });
-      done.catch((error) => { if (!server.jobs.has(id)) problem.textContent = error.message; });
+      runInto(server, { kind: 'read', uri: which }, { cards: results, problem, read, max: 5 });
     };
     return { read, results, problem };
   }

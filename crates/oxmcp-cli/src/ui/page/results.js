@@ -54,6 +54,25 @@ export function resultCard(server, job, { read, title }) {
   return card;
 }
 
+/**
+ * Begins an operation. Its card comes before those of earlier ones. If it cannot begin, the reason becomes the text of `problem`.
+ * @param {Server} server
+ * @param {any} operation
+ * @param {{ cards: HTMLElement, problem: HTMLElement, read: (uri: string) => void, max?: number }} options the number of cards
+ *   that are kept
+ */
+export function runInto(server, operation, { cards, problem, read, max = Infinity }) {
+  problem.textContent = '';
+  const { id, done } = store.run(server, operation);
+  const end = server.on(`job:${id}`, (job) => {
+    end();
+    cards.prepend(resultCard(server, job, { read }));
+    while (cards.children.length > max) cards.lastChild?.remove();
+  });
+  // The card of an operation that has begun tells why it failed.
+  done.catch((error) => { if (!server.jobs.has(id)) problem.textContent = error.message; });
+}
+
 /** @param {Job} job */
 function titleOf({ operation }) {
   return operation.tool ?? operation.name ?? operation.uri ?? operation.method ?? operation.kind ?? 'operation';

@@ -4,7 +4,7 @@ import { button, chip, fill, h, prose, visible } from './dom.js';
 import { findingList } from './findings.js';
 import { schemaForm } from './form.js';
 import { jsonTree } from './json.js';
-import { resultCard } from './results.js';
+import { resultCard, runInto } from './results.js';
 import { masterDetail, openResource } from './server.js';
 import { store } from './store.js';
 
@@ -74,16 +74,11 @@ class Tools extends HTMLElement {
     const asTask = h('input', { type: 'checkbox' });
     const hasTasks = server.facts?.capabilities?.extensions?.[TASKS] !== undefined || support === 'required';
     const withApp = h('input', { type: 'checkbox', checked: true });
-    const call = async (/** @type {any} */ args) => {
+    const call = (/** @type {any} */ args) => {
       const isApp = Boolean(tool.appUri) && withApp.checked;
-      const { id, done } = store.run(server, { kind: 'call', tool: tool.name, arguments: args, asTask: hasTasks || asTask.checked, app: isApp });
       server.chosen[`arguments:${tool.name}`] = JSON.stringify(args);
-      const end = server.on(`job:${id}`, (job) => {
-        end();
-        results.prepend(resultCard(server, job, { read }));
-        while (results.children.length > 10) results.lastChild?.remove();
-      });
-      done.catch((error) => { if (!server.jobs.has(id)) form.problem.textContent = error.message; });
+      const operation = { kind: 'call', tool: tool.name, arguments: args, asTask: hasTasks || asTask.checked, app: isApp };
+      runInto(server, operation, { cards: results, problem: form.problem, read, max: 10 });
     };
     const root = tool.inputSchema ?? {};
     const isDestructive = tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true;
