@@ -37,6 +37,7 @@ files! {
     "questions.js" SCRIPT
     "resources.js" SCRIPT
     "results.js" SCRIPT
+    "section.js" SCRIPT
     "server.js" SCRIPT
     "store.js" SCRIPT
     "style.css" STYLE

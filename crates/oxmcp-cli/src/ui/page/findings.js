@@ -1,9 +1,8 @@
 // @ts-check
 // The findings of the check: what hosts and models will not like, and what oxmcp had to tolerate.
 import { button, chip, fill, h, visible } from './dom.js';
+import { Section } from './section.js';
 import { store } from './store.js';
-
-/** @typedef {import('./store.js').Server} Server */
 
 /**
  * @param {any[]} findings
@@ -17,11 +16,7 @@ export function findingList(findings, show) {
     h('p', {}, visible(it.message)), it.remedy && h('p', { class: 'remedy' }, '→ ', visible(it.remedy)))));
 }
 
-class Findings extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  #end = () => {};
-
+class Findings extends Section {
   connectedCallback() {
     const { server } = this;
     const body = h('div', {});
@@ -48,13 +43,9 @@ class Findings extends HTMLElement {
     };
     this.replaceChildren(h('div', { class: 'page' }, h('div', { class: 'row' }, h('h2', {}, 'Findings'), h('span', { class: 'space' }), button('Check again', check)),
       h('p', { class: 'hint' }, 'No tool is called for this. The command ', h('code', {}, 'oxmcp check'), ' also tries each revision.'), body));
-    this.#end = server.on('findings', show);
+    this.hear('findings', show);
     if (server.findings) show();
     else check();
-  }
-
-  disconnectedCallback() {
-    this.#end();
   }
 }
 

@@ -1,6 +1,7 @@
 // @ts-check
 // The latencies of requests: a plot over time, and a table by method.
 import { chip, duration, eachFrame, fill, h, svg, visible } from './dom.js';
+import { Section } from './section.js';
 import { store } from './store.js';
 
 /** @typedef {import('./store.js').Server} Server */
@@ -9,11 +10,7 @@ const [WIDTH, HEIGHT] = [900, 300];
 const MARGIN = { left: 58, right: 12, top: 12, bottom: 28 };
 const COLORS = 8;
 
-class Latency extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  #end = () => {};
-
+class Latency extends Section {
   connectedCallback() {
     const plot = h('div', { class: 'plot' });
     const table = h('div', {});
@@ -28,12 +25,8 @@ class Latency extends HTMLElement {
       fill(table, summary(all, methods));
     });
     this.replaceChildren(h('div', { class: 'page wide' }, h('h2', {}, 'Latency'), h('p', { class: 'hint' }, 'The time from each request of oxmcp to its answer, on a logarithmic scale. Crosses are errors.'), plot, table));
-    this.#end = this.server.on('latencies', show);
+    this.hear('latencies', show);
     show();
-  }
-
-  disconnectedCallback() {
-    this.#end();
   }
 }
 

@@ -1,18 +1,13 @@
 // @ts-check
 // The log of a server: its messages, its standard error, its changes, and the warnings of oxmcp.
 import { button, copyButton, eachFrame, h, visible } from './dom.js';
+import { Section } from './section.js';
 import { store } from './store.js';
-
-/** @typedef {import('./store.js').Server} Server */
 
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 const MAX_ROWS = 500;
 
-class Logs extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  #end = () => {};
-
+class Logs extends Section {
   connectedCallback() {
     const { server } = this;
     const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': 'filter the log', autocomplete: 'off' });
@@ -44,12 +39,8 @@ class Logs extends HTMLElement {
     this.replaceChildren(h('div', { class: 'page wide' }, h('div', { class: 'row tools-row' }, filter, h('label', { class: 'inline' }, h('span', { class: 'muted' }, 'server sends from'), level), problem,
       h('span', { class: 'space' }), all, clear), rows));
     filter.addEventListener('input', render);
-    this.#end = server.on('logs', render);
+    this.hear('logs', render);
     render();
-  }
-
-  disconnectedCallback() {
-    this.#end();
   }
 }
 

@@ -3,12 +3,10 @@
 import { button, chip, copyButton, duration, eachFrame, fill, h, size, visible } from './dom.js';
 import { jsonTree } from './json.js';
 import { runInto } from './results.js';
+import { Section } from './section.js';
 import { store } from './store.js';
 
-/**
- * @typedef {import('./store.js').Server} Server
- * @typedef {import('./store.js').Message} Message
- */
+/** @typedef {import('./store.js').Message} Message */
 
 const MAX_ROWS = 500;
 /** @type {[string, string][]} */
@@ -16,11 +14,7 @@ const KINDS = [['request', 'Requests'], ['response', 'Responses'], ['error', 'Er
 /** The requests that a client can send again. */
 const AGAIN = /^(ping|server\/discover|completion\/complete|logging\/setLevel|(tools|prompts|resources)\/(list|call|get|read|templates\/list)|tasks\/(get|list|result|cancel))$/;
 
-class Messages extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  /** @type {(() => void)[]} */
-  #ends = [];
+class Messages extends Section {
   #hidden = new Set();
   #filter = h('input', { type: 'search', placeholder: 'Filter by method, id or text', 'aria-label': 'filter messages', autocomplete: 'off' });
   #rows = h('ol', { class: 'messages', 'aria-label': 'messages', tabindex: '0' });
@@ -46,12 +40,12 @@ class Messages extends HTMLElement {
     const all = copyButton(() => this.#matching().map((it) => `${store.time(it.at)} ${it.isSent ? '->' : '<-'} ${it.text}`).join('\n'), 'Copy all');
     this.replaceChildren(h('div', { class: 'page wide' }, h('div', { class: 'row tools-row' }, this.#filter, ...toggles, h('span', { class: 'space' }), this.#count, all, clear), this.#replay, this.#rows));
     this.#filter.addEventListener('input', render);
-    this.#ends = [this.server.on('messages', render)];
+    this.hear('messages', render);
     this.#render();
   }
 
   disconnectedCallback() {
-    for (const end of this.#ends) end();
+    super.disconnectedCallback();
     for (const it of this.server.messages) delete it.row;
   }
 

@@ -2,22 +2,12 @@
 // The facts about a server: its name, its capabilities, its instructions.
 import { chip, fill, h, prose, visible, webLink } from './dom.js';
 import { jsonTree } from './json.js';
-import { store } from './store.js';
+import { Section } from './section.js';
 
-/** @typedef {import('./store.js').Server} Server */
-
-class Overview extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  #end = () => {};
-
+class Overview extends Section {
   connectedCallback() {
-    this.#end = this.server.on('state', () => this.#show());
+    this.hear('state', () => this.#show());
     this.#show();
-  }
-
-  disconnectedCallback() {
-    this.#end();
   }
 
   #show() {

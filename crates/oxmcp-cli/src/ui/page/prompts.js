@@ -4,6 +4,7 @@ import { add, button, chip, h, prose, visible } from './dom.js';
 import { findingList } from './findings.js';
 import { jsonTree } from './json.js';
 import { runInto } from './results.js';
+import { Section } from './section.js';
 import { masterDetail, openResource } from './server.js';
 import { store } from './store.js';
 
@@ -52,12 +53,7 @@ export function completedFields(server, reference, all) {
   return { element, read: () => Object.fromEntries([...inputs].filter(([, it]) => it.value !== '').map(([name, it]) => [name, it.value])) };
 }
 
-class Prompts extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  /** @type {(() => void)[]} */
-  #ends = [];
-
+class Prompts extends Section {
   connectedCallback() {
     const { server } = this;
     const find = (/** @type {string} */ name) => server.lists.prompts?.find((it) => it.name === name);
@@ -71,11 +67,7 @@ class Prompts extends HTMLElement {
     });
     this.replaceChildren(view.element);
     view.render();
-    this.#ends = [server.on('prompts', () => view.render())];
-  }
-
-  disconnectedCallback() {
-    for (const end of this.#ends) end();
+    this.hear('prompts', () => view.render());
   }
 
   /** @param {any} prompt */

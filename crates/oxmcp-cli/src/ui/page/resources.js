@@ -5,10 +5,9 @@ import { findingList } from './findings.js';
 import { jsonTree } from './json.js';
 import { completedFields } from './prompts.js';
 import { runInto } from './results.js';
+import { Section } from './section.js';
 import { masterDetail } from './server.js';
 import { store } from './store.js';
-
-/** @typedef {import('./store.js').Server} Server */
 
 const MAX_TEMPLATE = 8192;
 
@@ -42,12 +41,7 @@ function expanded(template, values) {
   });
 }
 
-class Resources extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  /** @type {(() => void)[]} */
-  #ends = [];
-
+class Resources extends Section {
   connectedCallback() {
     const { server } = this;
     const linked = server.chosen.read;
@@ -72,11 +66,7 @@ class Resources extends HTMLElement {
     this.replaceChildren(view.element);
     view.render();
     delete server.chosen.read;
-    this.#ends = [server.on('resources templates updated watched', () => view.render())];
-  }
-
-  disconnectedCallback() {
-    for (const end of this.#ends) end();
+    this.hear('resources templates updated watched', () => view.render());
   }
 
   /**

@@ -4,6 +4,7 @@ import { post } from './api.js';
 import { arrows, attempted, button, chip, eachFrame, fill, h, prose, visible } from './dom.js';
 import { ask } from './questions.js';
 import { resultCard } from './results.js';
+import { Section } from './section.js';
 import { isRunning, store } from './store.js';
 
 /** @typedef {import('./store.js').Server} Server */
@@ -66,11 +67,7 @@ function disconnect(server) {
 }
 
 /** The panel of one server. */
-export class ServerPanel extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  /** @type {(() => void)[]} */
-  #ends = [];
+export class ServerPanel extends Section {
   #head = h('header', { class: 'server-head' });
   #nav = h('nav', { class: 'sections', 'aria-label': 'sections of the server' });
   /** @type {any} */
@@ -91,16 +88,10 @@ export class ServerPanel extends HTMLElement {
     this.#nav.replaceChildren(...[...this.#buttons.values()].map((it) => it.made));
     arrows(this.#nav, 'button');
     const nav = eachFrame(() => this.#sections());
-    this.#ends = [
-      this.server.on('state', () => this.#show()),
-      this.server.on('lists messages logs jobs findings section', nav),
-      this.server.on('section', () => this.#section()),
-    ];
+    this.hear('state', () => this.#show());
+    this.hear('lists messages logs jobs findings section', nav);
+    this.hear('section', () => this.#section());
     this.#show();
-  }
-
-  disconnectedCallback() {
-    for (const end of this.#ends) end();
   }
 
   #show() {
@@ -272,11 +263,7 @@ export function masterDetail(server, key, { label, entries, show, definitionOf, 
 }
 
 /** The operations of a server that run or are over. */
-class Activity extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  #end = () => {};
-
+class Activity extends Section {
   connectedCallback() {
     const { server } = this;
     const cards = h('div', { class: 'cards' });
@@ -292,11 +279,7 @@ class Activity extends HTMLElement {
     };
     this.replaceChildren(h('div', { class: 'page' }, h('h2', {}, 'Activity'), empty, cards));
     for (const job of server.jobs.values()) show(job);
-    this.#end = server.on('jobs', show);
-  }
-
-  disconnectedCallback() {
-    this.#end();
+    this.hear('jobs', show);
   }
 }
 

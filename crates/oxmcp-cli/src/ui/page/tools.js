@@ -5,18 +5,13 @@ import { findingList } from './findings.js';
 import { schemaForm } from './form.js';
 import { jsonTree } from './json.js';
 import { resultCard, runInto } from './results.js';
+import { Section } from './section.js';
 import { masterDetail, openResource } from './server.js';
 import { store } from './store.js';
 
-/** @typedef {import('./store.js').Server} Server */
-
 const TASKS = 'io.modelcontextprotocol/tasks';
 
-class Tools extends HTMLElement {
-  /** @type {Server} */
-  server = /** @type {Server} */ (store.servers[0]);
-  /** @type {(() => void)[]} */
-  #ends = [];
+class Tools extends Section {
   /** @type {ReturnType<typeof masterDetail> | null} */
   #view = null;
   #about = { name: '', place: h('div', {}) };
@@ -43,16 +38,14 @@ class Tools extends HTMLElement {
     // The findings are shown beside the tools, once these are known.
     const check = () => { if (!server.findings && server.lists.tools) store.check(server).catch(() => {}); };
     check();
-    this.#ends = [server.on('tools', check), server.on('tools findings', () => view.render()), server.on('findings', () => this.#findings())];
+    this.hear('tools', check);
+    this.hear('tools findings', () => view.render());
+    this.hear('findings', () => this.#findings());
   }
 
   /** Called when the section is shown again: another tool may have been chosen meanwhile. */
   shown() {
     this.#view?.render();
-  }
-
-  disconnectedCallback() {
-    for (const end of this.#ends) end();
   }
 
   /** Shows the findings about the tool that is shown. */
