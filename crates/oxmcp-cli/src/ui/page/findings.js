@@ -5,10 +5,20 @@ import { Section } from './section.js';
 import { store } from './store.js';
 
 /**
+ * The findings about a tool, a prompt or a resource, if there are any.
+ * @param {import('./store.js').Server} server
+ * @param {string} name
+ */
+export function findingsAbout(server, name) {
+  const found = server.findingsAbout(name);
+  return found.length ? findingList(found) : null;
+}
+
+/**
  * @param {any[]} findings
  * @param {(name: string) => void} [show]
  */
-export function findingList(findings, show) {
+function findingList(findings, show) {
   const kinds = /** @type {Record<string, string>} */ ({ error: 'bad', warning: 'busy' });
   return h('ul', { class: 'findings' }, ...findings.map((it) => h('li', {},
     h('div', { class: 'row' }, chip(it.severity, kinds[it.severity]), h('code', {}, visible(it.id)),

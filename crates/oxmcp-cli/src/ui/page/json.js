@@ -17,6 +17,14 @@ export function jsonTree(value, { open = 1, copy = true } = {}) {
 }
 
 /**
+ * The definition of something as the server has sent it.
+ * @param {any} value
+ */
+export function definition(value) {
+  return h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(value, { open: 2 }));
+}
+
+/**
  * @param {any} value
  * @param {string | number | null} key
  * @param {number} open

@@ -1,8 +1,8 @@
 // @ts-check
 // The prompts of a server, and the completion of arguments.
-import { add, button, chip, h, prose, visible } from './dom.js';
-import { findingList } from './findings.js';
-import { jsonTree } from './json.js';
+import { chip, h, prose, visible } from './dom.js';
+import { findingsAbout } from './findings.js';
+import { definition } from './json.js';
 import { runInto } from './results.js';
 import { Section } from './section.js';
 import { masterDetail, openResource } from './server.js';
@@ -56,14 +56,11 @@ export function completedFields(server, reference, all) {
 class Prompts extends Section {
   connectedCallback() {
     const { server } = this;
-    const find = (/** @type {string} */ name) => server.lists.prompts?.find((it) => it.name === name);
     const view = masterDetail(server, 'prompts', {
-      label: 'prompts',
       entries: () => (server.lists.prompts ?? []).map((it) => ({ key: it.name, title: it.name, text: it.title ?? it.description })),
-      definitionOf: find,
-      show: (name) => this.#prompt(find(name)),
+      find: (name) => server.lists.prompts?.find((it) => it.name === name),
+      show: (prompt) => this.#prompt(prompt),
       empty: () => server.listErrors.prompts ? h('span', { class: 'problem' }, visible(server.listErrors.prompts)) : server.has('prompts') ? 'The server has no prompts.' : 'The server offers no prompts.',
-      extra: button('Refresh', () => { store.list(server, 'prompts'); }, { class: 'quiet' }),
     });
     this.replaceChildren(view.element);
     view.render();
@@ -85,13 +82,11 @@ class Prompts extends Section {
         runInto(server, operation, { cards: results, problem, read: (uri) => openResource(server, uri) });
       },
     }, fields.element, problem, h('div', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' }, 'Get prompt')));
-    const about = server.findingsAbout(prompt.name);
-    const page = h('div', { class: 'page' });
-    add(page, h('h2', {}, h('code', {}, visible(prompt.name)), prompt.title && h('span', { class: 'title' }, visible(prompt.title))),
+    return h('div', { class: 'page' },
+      h('h2', {}, h('code', {}, visible(prompt.name)), prompt.title && h('span', { class: 'title' }, visible(prompt.title))),
       server.has('completions') && h('div', { class: 'row' }, chip('arguments are completed by the server')),
-      prompt.description && prose(prompt.description, { lines: 8 }), about.length ? findingList(about) : null, form, results,
-      h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(prompt, { open: 2 })));
-    return page;
+      prompt.description && prose(prompt.description, { lines: 8 }), findingsAbout(server, prompt.name), form, results,
+      definition(prompt));
   }
 }
 

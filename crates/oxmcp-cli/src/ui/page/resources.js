@@ -1,8 +1,8 @@
 // @ts-check
 // The resources of a server and its templates: read, previewed, and watched for changes.
 import { button, chip, h, prose, size, visible } from './dom.js';
-import { findingList } from './findings.js';
-import { jsonTree } from './json.js';
+import { findingsAbout } from './findings.js';
+import { definition } from './json.js';
 import { completedFields } from './prompts.js';
 import { runInto } from './results.js';
 import { Section } from './section.js';
@@ -46,11 +46,7 @@ class Resources extends Section {
     const { server } = this;
     const linked = server.chosen.read;
     const known = (/** @type {string} */ uri) => server.lists.resources?.some((it) => it.uri === uri);
-    const find = (/** @type {string} */ key) => (key.startsWith('t:')
-      ? server.lists.templates?.find((it) => it.uriTemplate === key.slice(2))
-      : server.lists.resources?.find((it) => it.uri === key.slice(2)) ?? { uri: key.slice(2), name: '' });
     const view = masterDetail(server, 'resources', {
-      label: 'resources',
       entries: () => [
         ...(linked && !known(linked) ? [{ key: `r:${linked}`, title: linked, text: 'linked' }] : []),
         ...(server.lists.templates ?? []).map((it) => ({ key: `t:${it.uriTemplate}`, title: it.uriTemplate, text: it.title ?? it.name, marks: [chip('template')] })),
@@ -58,10 +54,11 @@ class Resources extends Section {
           key: `r:${it.uri}`, title: it.uri, text: it.title ?? it.name, marks: [server.watched.has(it.uri) && chip('watched', 'accent'), server.updated.has(it.uri) && chip('changed', 'busy')],
         })),
       ],
-      definitionOf: find,
-      show: (key) => (key.startsWith('t:') ? this.#template(find(key)) : this.#resource(find(key), linked === key.slice(2))),
+      find: (key) => (key.startsWith('t:')
+        ? server.lists.templates?.find((it) => it.uriTemplate === key.slice(2))
+        : server.lists.resources?.find((it) => it.uri === key.slice(2)) ?? { uri: key.slice(2), name: '' }),
+      show: (it, key) => (key.startsWith('t:') ? this.#template(it) : this.#resource(it, linked === it.uri)),
       empty: () => server.listErrors.resources ? h('span', { class: 'problem' }, visible(server.listErrors.resources)) : server.has('resources') ? 'The server has no resources.' : 'The server offers no resources.',
-      extra: button('Refresh', () => { store.list(server, 'resources'); store.list(server, 'templates'); }, { class: 'quiet' }),
     });
     this.replaceChildren(view.element);
     view.render();
@@ -105,13 +102,12 @@ class Resources extends Section {
       }
     });
     if (isLinked) read();
-    const about = server.findingsAbout(resource.uri);
     return h('div', { class: 'page' },
       h('h2', {}, visible(resource.title ?? resource.name), h('code', { class: 'uri' }, visible(resource.uri))),
       h('div', { class: 'row' }, resource.mimeType && chip(visible(resource.mimeType)), resource.size !== undefined && chip(size(Number(resource.size)))),
-      resource.description && prose(resource.description, { lines: 6 }), about.length ? findingList(about) : null,
+      resource.description && prose(resource.description, { lines: 6 }), findingsAbout(server, resource.uri),
       h('div', { class: 'actions' }, button('Read', () => read(), { class: 'primary' }), canWatch && watch), problem, results,
-      h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(resource, { open: 2 })));
+      definition(resource));
   }
 
   /** @param {any} template */
@@ -135,7 +131,7 @@ class Resources extends Section {
     return h('div', { class: 'page' },
       h('h2', {}, visible(template.title ?? template.name), h('code', { class: 'uri' }, visible(template.uriTemplate))),
       h('div', { class: 'row' }, template.mimeType && chip(visible(template.mimeType))), template.description && prose(template.description, { lines: 6 }),
-      form, problem, results, h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(template, { open: 2 })));
+      form, problem, results, definition(template));
   }
 }
 

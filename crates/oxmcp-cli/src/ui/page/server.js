@@ -208,25 +208,24 @@ function revisionChoice() {
 /**
  * A list beside the entry that is chosen.
  * @param {Server} server
- * @param {string} key
- * @param {{ label: string, entries: () => { key: string, title: string, text?: string, marks?: any[] }[],
- *   show: (key: string) => any, definitionOf: (key: string) => any, empty: () => any, extra?: any }} options
+ * @param {string} of
+ * @param {{ entries: () => { key: string, title: string, text?: string, marks?: any[] }[], find: (key: string) => any,
+ *   show: (found: any, key: string) => any, empty: () => any }} options
  */
-export function masterDetail(server, key, { label, entries, show, definitionOf, empty, extra }) {
-  const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `filter ${label}`, autocomplete: 'off' });
-  const list = h('ul', { class: 'entries', 'aria-label': label });
+export function masterDetail(server, of, { entries, find, show, empty }) {
+  const filter = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': `filter ${of}`, autocomplete: 'off' });
+  const refresh = button('Refresh', () => store.relist(server, of), { class: 'quiet' });
+  const list = h('ul', { class: 'entries', 'aria-label': of });
   const detail = h('div', { class: 'detail', tabindex: '-1' });
-  const element = h('div', { class: 'master-detail' }, h('div', { class: 'master' }, h('div', { class: 'row' }, filter, extra), list), detail);
+  const element = h('div', { class: 'master-detail' }, h('div', { class: 'master' }, h('div', { class: 'row' }, filter, refresh), list), detail);
   arrows(list, 'button');
   let shown = '';
   let listed = '';
-  const choose = (/** @type {string} */ chosen, /** @type {boolean} */ isUser) => {
-    server.chosen[key] = chosen;
+  const choose = (/** @type {string} */ chosen) => {
+    server.chosen[of] = chosen;
     render();
-    if (isUser) {
-      element.classList.add('in-detail');
-      detail.focus({ preventScroll: true });
-    }
+    element.classList.add('in-detail');
+    detail.focus({ preventScroll: true });
   };
   const back = button('‹ All', () => element.classList.remove('in-detail'), { class: 'back quiet' });
   const render = () => {
@@ -234,14 +233,14 @@ export function masterDetail(server, key, { label, entries, show, definitionOf, 
     const wanted = filter.value.trim().toLowerCase();
     const matching = all.filter((it) => !wanted || `${it.title} ${it.text ?? ''}`.toLowerCase().includes(wanted));
     // A key may be empty: servers choose the names of their tools.
-    if (all[0] && !all.some((it) => it.key === server.chosen[key])) server.chosen[key] = all[0].key;
-    const current = all.length ? server.chosen[key] : undefined;
+    if (all[0] && !all.some((it) => it.key === server.chosen[of])) server.chosen[of] = all[0].key;
+    const current = all.length ? server.chosen[of] : undefined;
     // Entries that are the same stay: one that is replaced while it is pressed would not be clicked.
     const now = JSON.stringify(matching.map((it) => [it.key, it.title, it.text, (it.marks ?? []).map((mark) => mark && mark.textContent)]));
     if (now !== listed || !matching.length) {
       listed = now;
       const focused = document.activeElement?.closest('[data-key]')?.getAttribute('data-key');
-      list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', { type: 'button', 'data-key': it.key, onclick: () => choose(it.key, true) },
+      list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', { type: 'button', 'data-key': it.key, onclick: () => choose(it.key) },
         h('span', { class: 'entry-title' }, visible(it.title)), ...(it.marks ?? []), it.text && h('span', { class: 'entry-text' }, visible(it.text).slice(0, 200))))));
       if (matching.length > 1000) list.append(h('li', { class: 'muted' }, `The first 1000 of ${matching.length} are shown. Filter for the others.`));
       if (!matching.length) list.append(h('li', { class: 'muted' }, all.length ? 'Nothing matches.' : empty()));
@@ -252,11 +251,11 @@ export function masterDetail(server, key, { label, entries, show, definitionOf, 
       else it.removeAttribute('aria-current');
     }
     // A form is not replaced under the hands of its user, unless the definition of its entry has changed.
-    const definition = JSON.stringify([current, current !== undefined && definitionOf(current)]);
-    if (current !== undefined && shown === definition && detail.hasChildNodes()) return undefined;
+    const found = current !== undefined && find(current);
+    const definition = JSON.stringify([current, found]);
+    if (current !== undefined && shown === definition && detail.hasChildNodes()) return;
     shown = definition;
-    fill(detail, back, current !== undefined ? attempted(() => show(current)) : h('p', { class: 'empty' }, empty()));
-    return undefined;
+    fill(detail, back, current !== undefined ? attempted(() => show(found, current)) : h('p', { class: 'empty' }, empty()));
   };
   filter.addEventListener('input', render);
   return { element, render };

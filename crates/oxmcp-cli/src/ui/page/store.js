@@ -376,20 +376,24 @@ class Store extends Changing {
   #changed(server, of) {
     // A server may tell of changes before the session is open.
     if (server.state !== 'connected') return;
-    if (of === 'resources') this.list(server, 'templates');
-    this.list(server, of);
+    this.relist(server, of);
     server.findings = null;
     server.changed('findings');
   }
 
   /** @param {Server} server */
   refresh(server) {
-    if (server.has('tools')) this.list(server, 'tools');
-    if (server.has('prompts')) this.list(server, 'prompts');
-    if (server.has('resources')) {
-      this.list(server, 'resources');
-      this.list(server, 'templates');
-    }
+    for (const of of ['tools', 'prompts', 'resources']) if (server.has(of)) this.relist(server, of);
+  }
+
+  /**
+   * Reads a list again, and with the resources their templates.
+   * @param {Server} server
+   * @param {string} of
+   */
+  relist(server, of) {
+    this.list(server, of);
+    if (of === 'resources') this.list(server, 'templates');
   }
 
   /**

@@ -1,9 +1,9 @@
 // @ts-check
 // The tools of a server: their forms, and the results of their calls.
-import { button, chip, fill, h, prose, visible } from './dom.js';
-import { findingList } from './findings.js';
+import { chip, fill, h, prose, visible } from './dom.js';
+import { findingsAbout } from './findings.js';
 import { schemaForm } from './form.js';
-import { jsonTree } from './json.js';
+import { definition } from './json.js';
 import { resultCard, runInto } from './results.js';
 import { Section } from './section.js';
 import { masterDetail, openResource } from './server.js';
@@ -18,19 +18,16 @@ class Tools extends Section {
 
   connectedCallback() {
     const { server } = this;
-    const find = (/** @type {string} */ name) => server.lists.tools?.find((it) => it.name === name);
     const view = masterDetail(server, 'tools', {
-      label: 'tools',
       entries: () => (server.lists.tools ?? []).map((it) => ({
         key: it.name,
         title: it.name,
         text: it.title ?? it.annotations?.title ?? it.description,
         marks: [it.appUri && chip('app', 'accent'), it.isForApps && chip('for apps'), server.findingsAbout(it.name).length ? chip('!', 'bad', 'has findings') : null],
       })),
-      definitionOf: find,
-      show: (name) => this.#tool(find(name)),
+      find: (name) => server.lists.tools?.find((it) => it.name === name),
+      show: (tool) => this.#tool(tool),
       empty: () => server.listErrors.tools ? h('span', { class: 'problem' }, visible(server.listErrors.tools)) : server.lists.tools ? 'The server has no tools.' : server.has('tools') ? 'Loading…' : 'The server offers no tools.',
-      extra: button('Refresh', () => { store.list(server, 'tools'); }, { class: 'quiet' }),
     });
     this.replaceChildren(view.element);
     view.render();
@@ -50,8 +47,7 @@ class Tools extends Section {
 
   /** Shows the findings about the tool that is shown. */
   #findings() {
-    const found = this.server.findingsAbout(this.#about.name);
-    fill(this.#about.place, found.length ? findingList(found) : null);
+    fill(this.#about.place, findingsAbout(this.server, this.#about.name));
   }
 
   /** @param {any} tool */
@@ -73,10 +69,10 @@ class Tools extends Section {
       const operation = { kind: 'call', tool: tool.name, arguments: args, asTask: hasTasks || asTask.checked, app: isApp };
       runInto(server, operation, { cards: results, problem: form.problem, read, max: 10 });
     };
-    const root = tool.inputSchema ?? {};
-    const isDestructive = tool.annotations?.destructiveHint === true && tool.annotations?.readOnlyHint !== true;
+    const hints = tool.annotations ?? {};
+    const isDestructive = hints.destructiveHint === true && hints.readOnlyHint !== true;
     const last = server.chosen[`arguments:${tool.name}`];
-    const form = schemaForm(root, {
+    const form = schemaForm(tool.inputSchema, {
       submit: call,
       value: last ? JSON.parse(last) : undefined,
       label: `arguments of ${tool.name}`,
@@ -86,7 +82,6 @@ class Tools extends Section {
         tool.appUri && h('label', { class: 'include' }, withApp, ' with its app'),
       ].filter(Boolean),
     });
-    const hints = tool.annotations ?? {};
     this.#about = { name: tool.name, place: h('div', { class: 'about' }) };
     this.#findings();
     return h('div', { class: 'page' },
@@ -98,7 +93,7 @@ class Tools extends Section {
       this.#about.place,
       form.element,
       results,
-      h('details', { class: 'schema' }, h('summary', {}, 'Definition'), jsonTree(stripped(tool), { open: 2 })));
+      definition(stripped(tool)));
   }
 }
 
