@@ -72,7 +72,7 @@ export function attempted(make) {
  * A shape of an SVG picture.
  * @param {string} tag
  * @param {Record<string, string | number>} attributes
- * @param {...Node} children
+ * @param {...(Node | string)} children
  */
 export function svg(tag, attributes, ...children) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -155,6 +155,32 @@ export function prose(text, { lines = 0, code = false, max = 50_000 } = {}) {
     more.setAttribute('aria-expanded', String(!folded));
   }, { class: 'quiet', 'aria-expanded': 'false' });
   return h('div', {}, body, more);
+}
+
+/**
+ * The reason why a server cannot be used.
+ * @param {string} reason
+ */
+export function failure(reason) {
+  return h('div', { class: 'failure', role: 'alert' }, h('strong', {}, 'Could not use the server'), prose(reason));
+}
+
+/** The number of rows that a long list shows. */
+export const MAX_ROWS = 500;
+
+/**
+ * Shows the newest rows of a long list. It stays at its end for a reader who is there.
+ * @template T
+ * @param {HTMLElement} list
+ * @param {T[]} all
+ * @param {(it: T) => HTMLElement} row
+ * @param {string} none the text if there are none
+ */
+export function showNewest(list, all, row, none) {
+  const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 40;
+  list.replaceChildren(...all.slice(-MAX_ROWS).map((it) => row(it)));
+  if (!all.length) list.append(h('li', { class: 'empty' }, none));
+  if (isAtEnd) list.scrollTop = list.scrollHeight;
 }
 
 /**

@@ -1,11 +1,10 @@
 // @ts-check
 // The log of a server: its messages, its standard error, its changes, and the warnings of oxmcp.
-import { button, copyButton, eachFrame, h, visible } from './dom.js';
+import { button, copyButton, eachFrame, h, showNewest, visible } from './dom.js';
 import { Section } from './section.js';
 import { store } from './store.js';
 
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
-const MAX_ROWS = 500;
 
 class Logs extends Section {
   connectedCallback() {
@@ -25,11 +24,7 @@ class Logs extends Section {
       return server.logs.filter((it) => !wanted || `${it.text} ${it.logger ?? ''} ${it.source ?? ''}`.toLowerCase().includes(wanted));
     };
     const render = eachFrame(() => {
-      const isAtEnd = rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 40;
-      const all = matching();
-      rows.replaceChildren(...all.slice(-MAX_ROWS).map((it) => it.row ??= row(it)));
-      if (!all.length) rows.append(h('li', { class: 'empty' }, 'Nothing was logged.'));
-      if (isAtEnd) rows.scrollTop = rows.scrollHeight;
+      showNewest(rows, matching(), (it) => it.row ??= row(it), 'Nothing was logged.');
     });
     const all = copyButton(() => matching().map((it) => `${store.time(it.at)} ${it.level ?? it.source} ${it.text}`).join('\n'), 'Copy all');
     const clear = button('Clear', () => {

@@ -1,6 +1,6 @@
 // @ts-check
 // The messages on the wire, with their times: filtered, copied, and sent again.
-import { button, chip, copyButton, duration, eachFrame, fill, h, size, visible } from './dom.js';
+import { MAX_ROWS, button, chip, copyButton, duration, eachFrame, fill, h, showNewest, size, visible } from './dom.js';
 import { jsonTree } from './json.js';
 import { runInto } from './results.js';
 import { Section } from './section.js';
@@ -8,7 +8,6 @@ import { store } from './store.js';
 
 /** @typedef {import('./store.js').Message} Message */
 
-const MAX_ROWS = 500;
 /** @type {[string, string][]} */
 const KINDS = [['request', 'Requests'], ['response', 'Responses'], ['error', 'Errors'], ['notification', 'Notifications'], ['unknown', 'Other']];
 /** The requests that a client can send again. */
@@ -57,19 +56,17 @@ class Messages extends Section {
 
   #render() {
     const all = this.#matching();
-    const isAtEnd = this.#rows.scrollTop + this.#rows.clientHeight >= this.#rows.scrollHeight - 40;
-    this.#rows.replaceChildren(...all.slice(-MAX_ROWS).map((it) => it.row ??= this.#row(it)));
-    // The answer of a request was not there when its row was made.
-    for (const it of all.slice(-MAX_ROWS)) this.#latency(it);
+    showNewest(this.#rows, all, (it) => this.#shown(it), 'No messages.');
     this.#count.textContent = all.length > MAX_ROWS ? `${MAX_ROWS} of ${all.length}` : `${all.length}`;
-    if (!all.length) this.#rows.append(h('li', { class: 'empty' }, 'No messages.'));
-    if (isAtEnd) this.#rows.scrollTop = this.#rows.scrollHeight;
   }
 
   /** @param {Message} it */
-  #latency(it) {
-    const place = it.row?.querySelector('.latency');
+  #shown(it) {
+    const row = it.row ??= this.#row(it);
+    // The answer of a request was not there when its row was made.
+    const place = row.querySelector('.latency');
     if (place && !place.textContent && it.micros !== undefined) place.textContent = duration(it.micros);
+    return row;
   }
 
   /** @param {Message} it */

@@ -1,6 +1,6 @@
 // @ts-check
 // The facts about a server: its name, its capabilities, its instructions.
-import { chip, fill, h, prose, visible, webLink } from './dom.js';
+import { chip, failure, fill, h, prose, visible, webLink } from './dom.js';
 import { jsonTree } from './json.js';
 import { Section } from './section.js';
 
@@ -15,7 +15,7 @@ class Overview extends Section {
     const info = facts?.server ?? {};
     const fact = (/** @type {string} */ name, /** @type {any} */ value) => value && [h('dt', {}, name), h('dd', {}, value)];
     fill(this, h('div', { class: 'page' }, h('h2', {}, 'Overview'),
-      state === 'failed' && h('div', { class: 'failure', role: 'alert' }, h('strong', {}, 'Could not use the server'), prose(reason)),
+      state === 'failed' && failure(reason),
       h('dl', {}, ...[
         fact('Name', info.name && visible(info.name)), fact('Title', info.title && visible(info.title)), fact('Version', info.version && visible(info.version)),
         fact('Description', info.description && prose(info.description, { lines: 6 })), fact('Website', info.websiteUrl && webLink(info.websiteUrl)),

@@ -1,7 +1,7 @@
 // @ts-check
 // One server: its sections, and the one that is shown.
 import { post } from './api.js';
-import { arrows, attempted, button, chip, eachFrame, fill, h, prose, visible } from './dom.js';
+import { arrows, attempted, button, chip, eachFrame, failure, fill, h, visible } from './dom.js';
 import { ask } from './questions.js';
 import { resultCard } from './results.js';
 import { Section } from './section.js';
@@ -135,7 +135,6 @@ export class ServerPanel extends Section {
    */
   #count(key) {
     const { server } = this;
-    const list = key in server.lists ? server.lists[key] : null;
     switch (key) {
       case 'resources': {
         const all = (server.lists.resources?.length ?? 0) + (server.lists.templates?.length ?? 0);
@@ -154,7 +153,7 @@ export class ServerPanel extends Section {
         return [all ?? '', all ? 'bad' : ''];
       }
       default:
-        return [list?.length ?? '', ''];
+        return [server.lists[key]?.length ?? '', ''];
     }
   }
 
@@ -190,7 +189,7 @@ export class ServerPanel extends Section {
   #unconnected() {
     const { server } = this;
     if (server.state === 'connecting') return h('p', { class: 'empty' }, 'Connecting…');
-    const reason = server.state === 'failed' && h('div', { class: 'failure', role: 'alert' }, h('strong', {}, 'Could not use the server'), prose(server.reason));
+    const reason = server.state === 'failed' && failure(server.reason);
     return h('div', { class: 'empty' }, reason, h('p', {}, server.listed.isProgram ? 'The program is not running.' : 'Not connected.'),
       h('pre', { class: 'code' }, visible(server.listed.reach)), server.listed.source && h('p', { class: 'muted' }, visible(server.listed.source)));
   }
