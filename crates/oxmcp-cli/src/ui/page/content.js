@@ -70,7 +70,7 @@ function textBody(text, type = '') {
       const [tree, plain] = [jsonTree(value, { open: 2 }), prose(text, { code: true })];
       plain.hidden = true;
       const toggle = button('as text', () => {
-        [tree.hidden, plain.hidden] = [plain.hidden === false ? false : true, !plain.hidden];
+        [tree.hidden, plain.hidden] = [plain.hidden, tree.hidden];
         toggle.textContent = plain.hidden ? 'as text' : 'as tree';
       }, { class: 'quiet' });
       return h('div', {}, tree, plain, toggle);

@@ -44,15 +44,15 @@ function picture(all, methods) {
   for (let power = bottom; power <= top; power += 1) {
     const at = y(10 ** power);
     lines.push(svg('line', { class: 'grid', x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: at, y2: at }));
-    lines.push(svg('text', { class: 'tick', x: MARGIN.left - 8, y: at + 4, 'text-anchor': 'end' }, document.createTextNode(duration(10 ** power).replace('.0', ''))));
+    lines.push(svg('text', { class: 'tick', x: MARGIN.left - 8, y: at + 4, 'text-anchor': 'end' }, duration(10 ** power).replace('.0', '')));
   }
   for (const [at, anchor] of /** @type {[number, string][]} */ ([[first, 'start'], [last, 'end']])) {
-    if (last !== first || anchor === 'start') lines.push(svg('text', { class: 'tick', x: x(at), y: HEIGHT - 8, 'text-anchor': anchor }, document.createTextNode(store.time(at).slice(0, 8))));
+    if (last !== first || anchor === 'start') lines.push(svg('text', { class: 'tick', x: x(at), y: HEIGHT - 8, 'text-anchor': anchor }, store.time(at).slice(0, 8)));
   }
   const marks = all.map((it) => {
     const kind = `mark color-${methods.indexOf(it.method) % COLORS}`;
     const [cx, cy] = [x(it.at), y(it.micros)];
-    const title = svg('title', {}, document.createTextNode(`${visible(it.method)}: ${duration(it.micros)}`));
+    const title = svg('title', {}, `${visible(it.method)}: ${duration(it.micros)}`);
     if (it.isError) return svg('path', { class: `${kind} cross`, d: `M${cx - 4} ${cy - 4}l8 8m0 -8l-8 8` }, title);
     return svg('circle', { class: kind, cx, cy, r: 4 }, title);
   });

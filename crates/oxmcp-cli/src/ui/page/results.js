@@ -88,9 +88,8 @@ function stateOf(job) {
 /** @param {Job} job */
 function statusChip(job) {
   const state = stateOf(job);
-  const names = /** @type {Record<string, string>} */ ({ task: 'task', running: 'running', cancelled: 'cancelled', failed: 'failed', error: 'tool error', done: 'done' });
   const kinds = /** @type {Record<string, string>} */ ({ failed: 'bad', error: 'bad', done: 'good', running: 'busy', task: 'busy' });
-  return chip(names[state] ?? state, kinds[state] ?? '');
+  return chip(state === 'error' ? 'tool error' : state, kinds[state]);
 }
 
 /**
