@@ -10,10 +10,12 @@ and `rolling.py`. `strict` is for our server; `lenient` is for the foreign twins
 import asyncio
 import json
 import sys
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any, Protocol
 
 from features import Features, Person, Refused, text
-from gateway import check_gateway
+from gateway import GatewayChecks
 from login import Login
 from nodes import check_nodes
 from rolling import check_rolling
@@ -190,11 +192,18 @@ async def check(peer: Peer, strict: bool, person: Person) -> None:
 async def check_features(peer: Peer, strict: bool, person: Person) -> list[str]:
     tools = {tool["name"] for tool in await peer.list_tools()}
     if "everything_echo" in tools:
-        return await check_gateway(peer, person, tools)
+        return await hold(GatewayChecks(peer, person, tools), vars(GatewayChecks))
     checks = Checks(peer, strict, person)
+    # The first check lists the tools: by then it is known whether the server has the features.
+    features = (name for name in vars(Features) if checks._has("delete"))
+    return await hold(checks, chain(vars(Checks), features))
+
+
+async def hold(checks: Any, names: Iterable[str]) -> list[str]:
+    """Run the checks in order, and return the names of those that apply. The names with an underscore are no checks."""
     held: list[str] = []
-    for name in [*vars(Checks), *vars(Features)]:
-        if name.startswith("_") or (name in vars(Features) and not checks._has("delete")):
+    for name in names:
+        if name.startswith("_"):
             continue
         try:
             applies = await getattr(checks, name)() is not False

@@ -57,16 +57,3 @@ class GatewayChecks:
     async def samples_for_a_server(self) -> None:
         sampled = await self._peer.call("everything_trigger-sampling-request", {"prompt": "tea", "maxTokens": 10})
         assert "because of" in text(sampled), sampled
-
-
-async def check_gateway(peer: Any, person: Person, tools: set[str]) -> list[str]:
-    checks = GatewayChecks(peer, person, tools)
-    held: list[str] = []
-    for name in vars(GatewayChecks):
-        if not name.startswith("_"):
-            try:
-                await getattr(checks, name)()
-            except Exception as error:
-                raise AssertionError(f"{name.replace('_', ' ')}: {error!r}") from error
-            held.append(name.replace("_", " "))
-    return held
