@@ -6,13 +6,15 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "http-client")]
+use super::server::Url;
 use super::{
     document::{Node, Value},
     env_file,
     error::Mistake,
     input::Input,
-    server::{Reach, ServerConfig, Settings},
-    variables::{Dialect, Variables},
+    server::{Process, Reach, ServerConfig, Settings},
+    variables::{Dialect, Variables, may_have_variable},
 };
 
 /// The kind of a file, as far as its contents do not tell it.
@@ -239,12 +241,16 @@ impl FileReader<'_> {
         let reach = self.reach(at, dialect);
         // A server with a mistake is not used, because the file is not.
         if let (Some((reach, shown)), true) = (reach, before == self.found.mistakes.len()) {
+            let surroundings = surroundings(at);
+            let mut texts = surroundings.iter().chain([&shown]);
+            let has_variables = texts.any(|it| may_have_variable(it)) || has_environment_header(at);
             self.found.servers.push(ServerConfig {
                 name: name.to_owned(),
                 line: at.node.line,
                 reach,
                 shown,
-                surroundings: surroundings(at),
+                surroundings,
+                has_variables,
                 settings,
             });
         }
@@ -344,13 +350,13 @@ impl FileReader<'_> {
         };
         let shown = shown.iter().map(|word| quoted(word));
         let shown = shown.collect::<Vec<_>>().join(" ");
-        let reach = Reach::Process {
+        let process = Process {
             program,
             args: words,
             env,
             current_dir,
         };
-        Some((reach, shown))
+        Some((Reach::Process(process), shown))
     }
 
     fn environment(&mut self, at: &At<'_>, dialect: Dialect) -> BTreeMap<String, String> {
@@ -427,7 +433,7 @@ impl FileReader<'_> {
             return None;
         }
         let url = expanded;
-        Some((Reach::Url { url, headers }, shown))
+        Some((Reach::Url(Url { url, headers }), shown))
     }
 
     /// The members of an object of strings. Numbers and booleans are read as they are written.
@@ -557,6 +563,13 @@ fn surroundings(at: &At<'_>) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Whether a header takes its value from the environment.
+fn has_environment_header(at: &At<'_>) -> bool {
+    let headers = at.get("env_http_headers");
+    let mut headers = headers.iter().filter_map(At::members).flatten();
+    at.get("bearer_token_env_var").is_some() || headers.next().is_some()
 }
 
 /// The strings in a list.

@@ -1,11 +1,6 @@
 //! One server of a configuration file: how it is reached, and the settings of its host.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 #[cfg(feature = "http-client")]
 use oxmcp::http::Endpoint;
@@ -27,23 +22,34 @@ pub struct ServerConfig {
     pub(super) shown: String,
     /// The rest of the file's entry that decides what runs and what is sent, a line each, before variables were expanded.
     pub(super) surroundings: Vec<String>,
+    /// Whether `shown` or `surroundings` have variables, or the headers take values of the environment.
+    pub(super) has_variables: bool,
     pub(super) settings: Settings,
 }
 
 /// How a server is reached, with all variables expanded.
 #[derive(Clone)]
 pub(super) enum Reach {
-    Process {
-        program: String,
-        args: Vec<String>,
-        env: BTreeMap<String, String>,
-        current_dir: Option<PathBuf>,
-    },
+    Process(Process),
     #[cfg(feature = "http-client")]
-    Url {
-        url: String,
-        headers: Vec<(String, String)>,
-    },
+    Url(Url),
+}
+
+/// A program that is started.
+#[derive(Clone)]
+pub(super) struct Process {
+    pub(super) program: String,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) current_dir: Option<PathBuf>,
+}
+
+/// A URL, and the headers of its requests.
+#[cfg(feature = "http-client")]
+#[derive(Clone)]
+pub(super) struct Url {
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
 }
 
 /// The settings of a server that concern the host.
@@ -74,13 +80,13 @@ impl ServerConfig {
     /// secret of the environment. `None` for a server at a URL.
     #[must_use]
     pub fn command_line(&self) -> Option<&str> {
-        matches!(self.reach, Reach::Process { .. }).then_some(&self.shown)
+        matches!(self.reach, Reach::Process(_)).then_some(&self.shown)
     }
 
     /// Returns the URL of the server as the file has it, with variables that are not expanded. `None` for a process.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
-        (!matches!(self.reach, Reach::Process { .. })).then_some(&self.shown)
+        (!matches!(self.reach, Reach::Process(_))).then_some(&self.shown)
     }
 
     /// Returns everything that the user should see before the server is started or contacted: the command line or the URL, and a
@@ -98,12 +104,7 @@ impl ServerConfig {
     /// Returns whether the URL or the headers have variables, or take values of the environment. `false` for a process.
     #[must_use]
     pub fn sends_variables(&self) -> bool {
-        let has_variable = |text: &String| {
-            ["$", "{env:", "{file:"].iter().any(|it| text.contains(it))
-                || text.starts_with("header of the environment")
-        };
-        self.url().is_some()
-            && (has_variable(&self.shown) || self.surroundings.iter().any(has_variable))
+        self.url().is_some() && self.has_variables
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -120,14 +121,9 @@ impl ServerConfig {
     #[must_use]
     pub fn transport(&self) -> BoxTransport {
         match &self.reach {
-            Reach::Process {
-                program,
-                args,
-                env,
-                current_dir,
-            } => boxed(command(program, args, env, current_dir.as_deref())),
+            Reach::Process(process) => boxed(process.command()),
             #[cfg(feature = "http-client")]
-            Reach::Url { url, headers } => boxed(endpoint(url, headers)),
+            Reach::Url(url) => boxed(url.endpoint()),
         }
     }
 
@@ -135,14 +131,9 @@ impl ServerConfig {
     #[must_use]
     pub fn command(&self) -> Option<Command> {
         match &self.reach {
-            Reach::Process {
-                program,
-                args,
-                env,
-                current_dir,
-            } => Some(command(program, args, env, current_dir.as_deref())),
+            Reach::Process(process) => Some(process.command()),
             #[cfg(feature = "http-client")]
-            Reach::Url { .. } => None,
+            Reach::Url(_) => None,
         }
     }
 
@@ -152,40 +143,39 @@ impl ServerConfig {
     #[must_use]
     pub fn endpoint(&self) -> Option<Endpoint> {
         match &self.reach {
-            Reach::Process { .. } => None,
-            Reach::Url { url, headers } => Some(endpoint(url, headers)),
+            Reach::Process(_) => None,
+            Reach::Url(url) => Some(url.endpoint()),
         }
     }
 }
 
-fn command(
-    program: &str,
-    args: &[String],
-    env: &BTreeMap<String, String>,
-    current_dir: Option<&Path>,
-) -> Command {
-    let command = Command::new(program).args(args).envs(env);
-    match current_dir {
-        Some(directory) => command.current_dir(directory),
-        None => command,
+impl Process {
+    fn command(&self) -> Command {
+        let command = Command::new(&self.program).args(&self.args).envs(&self.env);
+        match &self.current_dir {
+            Some(directory) => command.current_dir(directory),
+            None => command,
+        }
     }
 }
 
 #[cfg(feature = "http-client")]
-fn endpoint(url: &str, headers: &[(String, String)]) -> Endpoint {
-    let endpoint = Endpoint::new(url);
-    let with_header =
-        |endpoint: Endpoint, (name, value): &(String, String)| endpoint.header(name, value);
-    headers.iter().fold(endpoint, with_header)
+impl Url {
+    fn endpoint(&self) -> Endpoint {
+        let endpoint = Endpoint::new(&self.url);
+        let with_header =
+            |endpoint: Endpoint, (name, value): &(String, String)| endpoint.header(name, value);
+        self.headers.iter().fold(endpoint, with_header)
+    }
 }
 
 /// Without the values of variables, of the environment and of headers: they are often secrets.
 impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = match &self.reach {
-            Reach::Process { env, .. } => env.keys().map(String::as_str).collect(),
+            Reach::Process(process) => process.env.keys().map(String::as_str).collect(),
             #[cfg(feature = "http-client")]
-            Reach::Url { headers, .. } => headers.iter().map(|(name, _)| name.as_str()).collect(),
+            Reach::Url(url) => url.headers.iter().map(|(name, _)| name.as_str()).collect(),
         };
         f.debug_struct("ServerConfig")
             .field("name", &self.name)

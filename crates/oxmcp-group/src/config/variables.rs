@@ -41,6 +41,11 @@ impl Dialect {
     }
 }
 
+/// Whether a text may have variables, in any dialect.
+pub(super) fn may_have_variable(text: &str) -> bool {
+    ["$", "{env:", "{file:"].iter().any(|it| text.contains(it))
+}
+
 /// The maximum size of a file whose contents are a value.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 

@@ -101,21 +101,21 @@ impl Served {
 
     fn update(&mut self, inner: &Arc<Inner>, server: &Server) {
         let group = &inner.group;
+        let (tools, prompts) = (group.tools(), group.prompts());
+        let (resources, templates) = (group.resources(), group.resource_templates());
         let mut told = std::mem::take(&mut self.own.told);
         let own = &self.own;
-        let tools = others(&group.tools(), &mut told, |it| {
+        let tools = others(&tools, &mut told, |it| {
             (&it.name, own.tools.contains(&it.name))
         });
-        let prompts = others(&group.prompts(), &mut told, |it| {
+        let prompts = others(&prompts, &mut told, |it| {
             (&it.name, own.prompts.contains(&it.name))
         });
-        let templates = others(&group.resource_templates(), &mut told, |it| {
+        let templates = others(&templates, &mut told, |it| {
             let pattern = &it.uri_template;
             (pattern, own.templates.contains(pattern))
         });
-        let resources = others(&group.resources(), &mut told, |it| {
-            (&it.uri, own.has_uri(&it.uri))
-        });
+        let resources = others(&resources, &mut told, |it| (&it.uri, own.has_uri(&it.uri)));
         self.own.told = told;
         let (new, gone) = changes(&mut self.tools, &tools, |it| &it.name);
         server.remove_tools(gone);
@@ -153,15 +153,15 @@ impl Served {
 }
 
 /// The entries that do not have a name of the server's own. `taken` tells the name of an entry, and whether the server has it.
-fn others<T: Clone>(
-    entries: &[T],
+fn others<'a, T>(
+    entries: &'a [T],
     told: &mut HashSet<String>,
     taken: impl Fn(&T) -> (&String, bool),
-) -> Vec<T> {
+) -> Vec<&'a T> {
     let mut kept = Vec::with_capacity(entries.len());
     for entry in entries {
         match taken(entry) {
-            (_, false) => kept.push(entry.clone()),
+            (_, false) => kept.push(entry),
             (name, true) if told.len() < MAX_TOLD && told.insert(name.clone()) => {
                 tracing::warn!(
                     name,
@@ -177,18 +177,21 @@ fn others<T: Clone>(
 /// The entries that are new or have changed, and the names of those that are gone.
 fn changes<T: Clone + PartialEq>(
     served: &mut HashMap<String, T>,
-    now: &[T],
+    now: &[&T],
     name: fn(&T) -> &String,
 ) -> (Vec<T>, Vec<String>) {
-    let by_name: HashMap<String, T> = now
-        .iter()
-        .map(|it| (name(it).clone(), it.clone()))
-        .collect();
-    let before = std::mem::replace(served, by_name);
-    let new = now.iter().filter(|it| before.get(name(it)) != Some(it));
-    let new = new.cloned().collect();
-    let gone = before.into_keys().filter(|it| !served.contains_key(it));
-    (new, gone.collect())
+    let by_name: HashMap<&String, &T> = now.iter().map(|it| (name(it), *it)).collect();
+    let is_changed = |it: &T| served.get(name(it)) != Some(it);
+    let new = now.iter().filter(|it| is_changed(it));
+    let new = new.map(|it| T::clone(it)).collect();
+    let gone = served.extract_if(|name, _| !by_name.contains_key(name));
+    let gone = gone.map(|(name, _)| name).collect();
+    for (name, entry) in by_name {
+        if served.get(name) != Some(entry) {
+            served.insert(name.clone(), entry.clone());
+        }
+    }
+    (new, gone)
 }
 
 /// Marks entries with the path of gateways. Those that have come in a loop are left out.

@@ -313,3 +313,27 @@ fn files_are_read_from_the_disk() {
     );
     fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn variables_that_are_sent_are_known() {
+    let sends = |members: &str| {
+        let text = format!("[mcp_servers.a]\n{members}");
+        let config = parse(&text, "config.toml").unwrap();
+        config.servers()[0].sends_variables()
+    };
+    let url = "url = \"https://example.com\"\n";
+    for sent in [
+        "bearer_token_env_var = \"TOKEN\"",
+        "env_http_headers = { a = \"TOKEN\" }",
+        "http_headers = { a = \"$TOKEN\" }",
+        "http_headers = { a = \"{env:TOKEN}\" }",
+        "http_headers = { a = \"{file:key}\" }",
+    ] {
+        assert!(sends(&format!("{url}{sent}")), "{sent}");
+    }
+    for own in ["", "env_http_headers = {}", "http_headers = { a = \"b\" }"] {
+        assert!(!sends(&format!("{url}{own}")), "{own}");
+    }
+    assert!(sends("url = \"https://example.com/$TOKEN\""));
+    assert!(!sends("command = \"$TOKEN\""));
+}

@@ -1,18 +1,19 @@
 //! Extensions through a gateway: what is declared, and methods and notifications that the gateway does not know.
 
 use oxmcp::{
-    Client, ClientSession, ErrorCode, Extension, RequestContext, Resource, Revision, SearchOptions,
-    Server, Tool, in_memory,
+    Client, ErrorCode, Extension, RequestContext, Resource, Revision, SearchOptions, Server, Tool,
     protocol::{EmptyParams, Method, Notification, NotificationParams, Payload},
 };
-use oxmcp_group::{Gateway, GatewaySession};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
 };
 use tokio::sync::mpsc;
 
-use crate::support::{server, tool};
+use crate::{
+    gateway_support::{REVISIONS, connect, gateway, host},
+    support::{server, tool},
+};
 
 const CLOCK: &str = "com.example/clock";
 
@@ -63,24 +64,12 @@ fn clock(place: &'static str, revision: Revision) -> Server {
         .revisions([revision])
 }
 
-fn gateway() -> Gateway {
-    Gateway::new(Client::new("gateway", "1.0.0"))
-}
-
-fn host(front: Revision) -> Client {
+fn declaring_host(front: Revision) -> Client {
     let declared = Extension::new(CLOCK).settings(json!({"zone": "moon"}));
-    Client::new("host", "1.0.0")
+    host()
         .extension(declared.calls::<Now>(..))
         .revisions([front])
 }
-
-async fn connect(gateway: &GatewaySession, client: Client) -> ClientSession {
-    let (near, far) = in_memory();
-    gateway.server().connect(far).await.unwrap();
-    client.connect(near).await.unwrap()
-}
-
-const REVISIONS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
 
 #[tokio::test(start_paused = true)]
 async fn methods_of_extensions_pass_through() {
@@ -98,7 +87,7 @@ async fn methods_of_extensions_pass_through() {
                 let _ = sender.try_send(());
                 std::future::ready(())
             });
-            let session = connect(&gateway, host(front).extension(heard)).await;
+            let session = connect(&gateway, declaring_host(front).extension(heard)).await;
             if front.is_modern() {
                 session.discover().await.unwrap();
             }
@@ -134,7 +123,7 @@ async fn resource_decides_between_servers_with_an_extension() {
             .start(Server::new("all", "1.0.0"))
             .await
             .unwrap();
-        let session = connect(&gateway, host(front)).await;
+        let session = connect(&gateway, declaring_host(front)).await;
         for place in ["hall", "attic"] {
             let uri = format!("clock://server@{place}/face");
             let params = to_raw_value(&json!({"uri": uri})).unwrap();
@@ -168,7 +157,7 @@ async fn extension_does_not_get_methods_of_a_longer_name() {
                 .start(Server::new("all", "1.0.0"))
                 .await
                 .unwrap();
-            let session = connect(&gateway, host(front)).await;
+            let session = connect(&gateway, declaring_host(front)).await;
             let time = session.request::<Now>(EmptyParams::default()).await;
             assert_eq!(time.unwrap().place, "hall", "{front} {id}");
         }
@@ -188,7 +177,7 @@ async fn tools_for_able_clients_are_listed() {
         let upstream = Server::new("shy", "1.0.0").tool(shy).revisions([revision]);
         let gateway = gateway().mount("a", upstream);
         let gateway = gateway.start(Server::new("all", "1.0.0")).await.unwrap();
-        let session = connect(&gateway, host(revision)).await;
+        let session = connect(&gateway, declaring_host(revision)).await;
         let tools = session.tools().all().await.unwrap();
         let names: Vec<_> = tools.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["a_shy"], "{revision}");
@@ -211,7 +200,7 @@ async fn gateway_can_be_searched() {
             .start(Server::new("all", "1.0.0").search_tools(SearchOptions::default()))
             .await
             .unwrap();
-        let session = connect(&gateway, host(front)).await;
+        let session = connect(&gateway, declaring_host(front)).await;
         let tools = session.tools().all().await.unwrap();
         let names: Vec<_> = tools.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["call_tool", "search_tools"]);

@@ -9,19 +9,22 @@ use std::{
 };
 
 use oxmcp::{
-    Accept, CancellationToken, Client, ClientSession, CompletionInput, Prompt, RequestContext,
-    Resource, ResourceTemplate, Revision, Server, Tool, ToolError, in_memory,
+    Accept, CancellationToken, Client, CompletionInput, Prompt, RequestContext, Resource,
+    ResourceTemplate, Revision, Server, Tool, ToolError,
     protocol::{
         self, CallToolResult, CompleteParams, CompletionReference, ContentBlock,
         CreateMessageParams, CreateMessageResult, ElicitFormParams, LoggingLevel, Root,
         ToolAnnotations,
     },
 };
-use oxmcp_group::{Gateway, GatewaySession, ProxyServer, Upstream};
+use oxmcp_group::{GatewaySession, ProxyServer, Upstream};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::support::{Mode, Nothing, Remote, server, tool};
+use crate::{
+    gateway_support::{connect, connect_to, gateway, host, pairs, text},
+    support::{Mode, Name, Nothing, Remote, server, tool},
+};
 
 /// The revisions of clients and upstreams, each with each: the oldest, the last with sessions, and the newest.
 const REVISIONS: [Revision; 3] = [
@@ -30,37 +33,9 @@ const REVISIONS: [Revision; 3] = [
     Revision::V2026_07_28,
 ];
 
-fn pairs() -> impl Iterator<Item = (Revision, Revision)> {
-    let fronts = REVISIONS.into_iter();
-    fronts.flat_map(|front| REVISIONS.into_iter().map(move |upstream| (front, upstream)))
-}
-
-fn host() -> Client {
-    Client::new("host", "1.0.0")
-}
-
-fn gateway() -> Gateway {
-    Gateway::new(Client::new("gateway", "1.0.0"))
-}
-
 async fn proxy(upstream: impl Into<Upstream>) -> GatewaySession {
     let proxy = ProxyServer::new(Client::new("proxy", "1.0.0"), upstream);
     proxy.start().await.unwrap()
-}
-
-async fn connect(gateway: &GatewaySession, client: Client) -> ClientSession {
-    let (near, far) = in_memory();
-    gateway.server().connect(far).await.unwrap();
-    client.connect(near).await.unwrap()
-}
-
-fn text(result: &CallToolResult) -> &str {
-    result.as_text().unwrap_or_default()
-}
-
-#[derive(serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
-struct Name {
-    name: String,
 }
 
 /// A server with one feature of each kind.
@@ -110,9 +85,9 @@ fn office() -> Server {
 
 #[tokio::test(start_paused = true)]
 async fn features_pass_through_a_proxy_unchanged() {
-    for (front, revision) in pairs() {
+    for (front, revision) in pairs(REVISIONS) {
         let proxy = proxy(office().revisions([revision])).await;
-        let direct = oxmcp_direct(office(), host().revisions([front])).await;
+        let direct = connect_to(&office(), host().revisions([front])).await;
         let session = connect(&proxy, host().revisions([front])).await;
         let what = format!("{front} in front of {revision}");
         session.ping().await.unwrap();
@@ -193,16 +168,9 @@ async fn features_pass_through_a_proxy_unchanged() {
     }
 }
 
-/// A session without a proxy.
-async fn oxmcp_direct(server: Server, client: Client) -> ClientSession {
-    let (near, far) = in_memory();
-    server.connect(far).await.unwrap();
-    client.connect(near).await.unwrap()
-}
-
 #[tokio::test(start_paused = true)]
 async fn several_servers_are_one() {
-    for (front, revision) in pairs() {
+    for (front, revision) in pairs(REVISIONS) {
         let gateway = gateway()
             .mount("first", office().revisions([revision]))
             .mount("second", office().revisions([revision]))
@@ -296,7 +264,7 @@ async fn questions_reach_the_client_in_every_revision() {
             }
             // A client that cannot be asked: the upstream learns it, and says so in its own words.
             let silent = connect(&proxy, host().revisions([front])).await;
-            let direct = oxmcp_direct(asking().revisions([revision]), host()).await;
+            let direct = connect_to(&asking().revisions([revision]), host()).await;
             let (theirs, ours) = (
                 direct.call_tool("greet", ()).await,
                 silent.call_tool("greet", ()).await,
@@ -343,7 +311,7 @@ async fn progress_and_logs_pass_through() {
             },
         ))
     };
-    for (front, revision) in pairs() {
+    for (front, revision) in pairs(REVISIONS) {
         let (sender, mut logs) = mpsc::channel(64);
         let client = host()
             .log_level(LoggingLevel::Info)
@@ -377,7 +345,7 @@ async fn progress_and_logs_pass_through() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_call_is_cancelled_at_the_upstream() {
-    for (front, revision) in pairs() {
+    for (front, revision) in pairs(REVISIONS) {
         let (sender, mut events) = mpsc::channel(64);
         let stuck = Server::new("stuck", "1.0.0").tool(Tool::new(
             "wait",
@@ -406,7 +374,7 @@ async fn cancelled_call_is_cancelled_at_the_upstream() {
 
 #[tokio::test(start_paused = true)]
 async fn updates_and_changed_lists_pass_through() {
-    for (front, revision) in pairs() {
+    for (front, revision) in pairs(REVISIONS) {
         let upstream = office().revisions([revision]);
         let gateway = gateway()
             .mount("office", upstream.clone())
@@ -641,7 +609,7 @@ async fn structured_content_passes_through() {
     let numbers = Server::new("numbers", "1.0.0").tool(Tool::new("list", "Lists", || async {
         oxmcp::Structured(vec![1, 2, 3])
     }));
-    for (front, revision) in pairs() {
+    for (front, revision) in pairs(REVISIONS) {
         let proxy = proxy(numbers.clone().revisions([revision])).await;
         let session = connect(&proxy, host().revisions([front])).await;
         let list: Value = session.call_tool("list", ()).structured().await.unwrap();

@@ -14,6 +14,8 @@ mod failures;
 #[cfg(feature = "gateway")]
 mod gateway;
 #[cfg(feature = "gateway")]
+mod gateway_support;
+#[cfg(feature = "gateway")]
 mod hostile;
 mod lists;
 mod questions;

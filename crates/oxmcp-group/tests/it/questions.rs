@@ -5,12 +5,7 @@ use oxmcp::{
     protocol::{CreateMessageParams, CreateMessageResult, ElicitFormParams, Root},
 };
 
-use crate::support::{Remote, clients, connect, say};
-
-#[derive(serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
-struct Name {
-    name: String,
-}
+use crate::support::{Name, Remote, clients, connect, say};
 
 /// A server that asks for a name, for the model, and for the roots.
 fn asking(name: &str) -> Server {

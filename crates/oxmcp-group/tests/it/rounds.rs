@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use oxmcp::{
-    Client, Command, Limits, RequestContext, Result, Revision, Server, Tool, in_memory,
+    Command, Limits, RequestContext, Result, Revision, Server, Tool,
     transport::{BoxReadHalf, BoxWriteHalf, Transport},
 };
-use oxmcp_group::{ClientGroup, Gateway, Upstream};
+use oxmcp_group::{ClientGroup, Upstream};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Mode, Remote, client, server};
+use crate::{
+    gateway_support::{connect, gateway, host},
+    support::{Mode, Remote, client, server},
+};
 
 /// A server that takes a while to connect.
 struct Slow(Remote, Duration);
@@ -61,7 +64,7 @@ async fn thousand_failures_leave_nothing_behind() {
         let mortal = mortal(revision);
         let transport = mortal.clone();
         let good = server("good", &["x"]);
-        let gateway = Gateway::new(Client::new("gateway", "1.0.0"))
+        let gateway = gateway()
             .mount("a", Upstream::new(move || transport.clone()))
             .mount("b", good.clone())
             .start(Server::new("all", "1.0.0"))
@@ -69,10 +72,7 @@ async fn thousand_failures_leave_nothing_behind() {
             .unwrap();
         let mut settled = 0;
         for round in 0..334 {
-            let (near, far) = in_memory();
-            gateway.server().connect(far).await.unwrap();
-            let session = Client::new("host", "1.0.0").revisions([front]);
-            let session = session.connect(near).await.unwrap();
+            let session = connect(&gateway, host().revisions([front])).await;
             let waiting = tokio::spawn(session.call_tool("a_wait", ()).into_future());
             sleep(Duration::from_millis(1)).await;
             mortal.set([Mode::Refuse, Mode::Hang, Mode::Up][round % 3]);
@@ -113,7 +113,7 @@ fn children() -> usize {
 async fn silent_process_ends_with_its_gateway() {
     let before = children();
     for _ in 0..5 {
-        let gateway = Gateway::new(Client::new("gateway", "1.0.0"))
+        let gateway = gateway()
             .mount(
                 "silent",
                 Upstream::new(|| Command::new("cat").arg("/dev/zero")),
@@ -123,9 +123,7 @@ async fn silent_process_ends_with_its_gateway() {
             .start(Server::new("all", "1.0.0"))
             .await
             .unwrap();
-        let (near, far) = in_memory();
-        gateway.server().connect(far).await.unwrap();
-        let session = client().connect(near).await.unwrap();
+        let session = connect(&gateway, client()).await;
         let result = session.call_tool("good_x", ()).await.unwrap();
         assert_eq!(result.as_text(), Some("x of good"));
         gateway.close().await;

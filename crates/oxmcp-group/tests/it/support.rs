@@ -64,6 +64,11 @@ impl Transport for Remote {
 #[derive(serde::Deserialize, JsonSchema)]
 pub(crate) struct Nothing {}
 
+#[derive(serde::Deserialize, serde::Serialize, JsonSchema)]
+pub(crate) struct Name {
+    pub(crate) name: String,
+}
+
 /// A tool that returns a text.
 pub(crate) fn tool(name: &str, says: &str) -> Tool {
     let says = says.to_owned();

@@ -3,48 +3,16 @@
 use std::time::Duration;
 
 use oxmcp::{
-    Accept, Client, ClientSession, Error, RequestContext, Revision, Server, Tool, ToolError,
-    in_memory,
-    protocol::{CallToolResult, ElicitFormParams},
+    Accept, Client, Error, RequestContext, Revision, Server, Tool, ToolError,
+    protocol::ElicitFormParams,
     tasks::{AsTask, ClientTasks, TaskPolicy, TaskTool, Tasks},
 };
-use oxmcp_group::{Gateway, GatewaySession};
 use tokio::sync::mpsc;
 
-/// The revisions with tasks, each with each.
-const REVISIONS: [Revision; 2] = [Revision::V2025_11_25, Revision::V2026_07_28];
-
-fn pairs() -> impl Iterator<Item = (Revision, Revision)> {
-    let fronts = REVISIONS.into_iter();
-    fronts.flat_map(|front| REVISIONS.into_iter().map(move |upstream| (front, upstream)))
-}
-
-fn host(front: Revision) -> Client {
-    Client::new("host", "1.0.0").revisions([front])
-}
-
-async fn gateway(upstream: Server) -> GatewaySession {
-    Gateway::new(Client::new("gateway", "1.0.0"))
-        .mount("work", upstream)
-        .start(Server::new("all", "1.0.0"))
-        .await
-        .unwrap()
-}
-
-async fn connect(gateway: &GatewaySession, client: Client) -> ClientSession {
-    let (near, far) = in_memory();
-    gateway.server().connect(far).await.unwrap();
-    client.connect(near).await.unwrap()
-}
-
-fn text(result: &CallToolResult) -> &str {
-    result.as_text().unwrap_or_default()
-}
-
-#[derive(serde::Deserialize, serde::Serialize, oxmcp::JsonSchema)]
-struct Name {
-    name: String,
-}
+use crate::{
+    gateway_support::{REVISIONS, connect, gateway, host, pairs, start, text},
+    support::Name,
+};
 
 /// A server whose tools run as tasks.
 fn worker(revision: Revision) -> Server {
@@ -72,16 +40,17 @@ fn worker(revision: Revision) -> Server {
 
 /// A client that answers with the words of the question.
 fn answering(front: Revision) -> Client {
-    host(front)
+    host()
+        .revisions([front])
         .on_elicit(|form: ElicitFormParams| std::future::ready(Accept(Name { name: form.message })))
         .tasks()
 }
 
 #[tokio::test(start_paused = true)]
 async fn tasks_pass_through_in_both_eras() {
-    for (front, upstream) in pairs() {
+    for (front, upstream) in pairs(REVISIONS) {
         let what = format!("{front} in front of {upstream}");
-        let gateway = gateway(worker(upstream)).await;
+        let gateway = start(gateway().mount("work", worker(upstream))).await;
         let session = connect(&gateway, answering(front)).await;
         for tool in ["work_slow", "work_job"] {
             let task = session.call_tool(tool, ()).as_task().await.unwrap();
@@ -110,10 +79,10 @@ async fn tasks_pass_through_in_both_eras() {
 
 #[tokio::test(start_paused = true)]
 async fn client_without_tasks_gets_the_answer_of_the_upstream() {
-    for (front, upstream) in pairs() {
+    for (front, upstream) in pairs(REVISIONS) {
         let what = format!("{front} in front of {upstream}");
-        let gateway = gateway(worker(upstream)).await;
-        let session = connect(&gateway, host(front)).await;
+        let gateway = start(gateway().mount("work", worker(upstream))).await;
+        let session = connect(&gateway, host().revisions([front])).await;
         let slow = session.call_tool("work_slow", ()).await.unwrap();
         assert_eq!(text(&slow), "done", "{what}");
         let error = session.call_tool("work_job", ()).await.unwrap_err();
@@ -123,7 +92,7 @@ async fn client_without_tasks_gets_the_answer_of_the_upstream() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_task_is_cancelled_at_the_upstream() {
-    for (front, upstream) in pairs() {
+    for (front, upstream) in pairs(REVISIONS) {
         let (sender, mut events) = mpsc::channel(8);
         let stuck = move |cx: RequestContext| {
             let sender = sender.clone();
@@ -138,8 +107,8 @@ async fn cancelled_task_is_cancelled_at_the_upstream() {
             .extension(Tasks::in_memory().extension())
             .tool(Tool::new("wait", "Waits", stuck).task(TaskPolicy::Required))
             .revisions([upstream]);
-        let gateway = gateway(stuck).await;
-        let session = connect(&gateway, host(front).tasks()).await;
+        let gateway = start(gateway().mount("work", stuck)).await;
+        let session = connect(&gateway, host().revisions([front]).tasks()).await;
         let task = session.call_tool("work_wait", ()).as_task().await.unwrap();
         assert_eq!(events.recv().await, Some("begun"), "{front} {upstream}");
         task.cancel().await.unwrap();
