@@ -33,52 +33,80 @@ pub(crate) fn sources() -> Vec<Source> {
     found
 }
 
-fn candidates() -> Vec<Source> {
-    const OF_FOLDER: [(&str, &str); 9] = [
-        ("mcp.json", "mcp.json"),
-        ("claude-code", ".mcp.json"),
-        ("vscode", ".vscode/mcp.json"),
-        ("cursor", ".cursor/mcp.json"),
-        ("codex", ".codex/config.toml"),
-        ("gemini", ".gemini/settings.json"),
-        ("opencode", "opencode.json"),
-        ("opencode", "opencode.jsonc"),
-        ("windsurf", ".windsurf/mcp.json"),
-    ];
-    const OF_HOME: [(&str, &str); 6] = [
-        ("claude-code", ".claude.json"),
-        ("cursor", ".cursor/mcp.json"),
-        ("codex", ".codex/config.toml"),
-        ("gemini", ".gemini/settings.json"),
-        ("windsurf", ".codeium/windsurf/mcp_config.json"),
-        ("opencode", ".config/opencode/opencode.json"),
-    ];
-    let of_folder = OF_FOLDER
-        .iter()
-        .map(|(host, path)| source(host, Path::new(path)));
-    let home = env::home_dir().unwrap_or_default();
-    let of_home = OF_HOME
-        .iter()
-        .map(|(host, path)| source(host, &home.join(path)));
-    let of_apps = ["Claude/claude_desktop_config.json", "Code/User/mcp.json"];
-    let of_apps = ["claude-desktop", "vscode"].into_iter().zip(of_apps);
-    let folder = app_folder(&home);
-    let of_apps = of_apps.map(|(host, path)| source(host, &folder.join(path)));
-    of_folder.chain(of_home).chain(of_apps).collect()
+/// The folder that a file of the user is in.
+#[derive(Clone, Copy)]
+enum Base {
+    Home,
+    /// The settings of applications.
+    Apps,
 }
 
-fn source(host: &'static str, path: &Path) -> Source {
-    let path = path.to_owned();
-    Source { host, path }
+/// The files of the current folder.
+const OF_FOLDER: [(&str, &str); 9] = [
+    ("mcp.json", "mcp.json"),
+    ("claude-code", ".mcp.json"),
+    ("vscode", ".vscode/mcp.json"),
+    ("cursor", ".cursor/mcp.json"),
+    ("codex", ".codex/config.toml"),
+    ("gemini", ".gemini/settings.json"),
+    ("opencode", "opencode.json"),
+    ("opencode", "opencode.jsonc"),
+    ("windsurf", ".windsurf/mcp.json"),
+];
+
+/// The files of the user.
+const OF_USER: [(&str, Base, &str); 9] = [
+    ("claude-code", Base::Home, ".claude.json"),
+    ("cursor", Base::Home, ".cursor/mcp.json"),
+    ("codex", Base::Home, ".codex/config.toml"),
+    ("gemini", Base::Home, ".gemini/settings.json"),
+    ("windsurf", Base::Home, ".codeium/windsurf/mcp_config.json"),
+    ("opencode", Base::Home, ".config/opencode/opencode.json"),
+    ("opencode", Base::Home, ".config/opencode/opencode.jsonc"),
+    (
+        "claude-desktop",
+        Base::Apps,
+        "Claude/claude_desktop_config.json",
+    ),
+    ("vscode", Base::Apps, "Code/User/mcp.json"),
+];
+
+fn candidates() -> Vec<Source> {
+    let home = env::home_dir().unwrap_or_default();
+    let of_folder = OF_FOLDER.map(|(host, path)| (host, PathBuf::from(path)));
+    let of_user = OF_USER.map(|(host, base, path)| (host, user_path(&home, host, base, path)));
+    let all = of_folder.into_iter().chain(of_user);
+    all.map(|(host, path)| Source { host, path }).collect()
+}
+
+/// The file of a host in the current folder. `None` if it has none.
+pub(crate) fn file_of_folder(host: &str) -> Option<PathBuf> {
+    let mut all = OF_FOLDER.into_iter();
+    all.find(|(name, _)| *name == host)
+        .map(|(_, path)| PathBuf::from(path))
+}
+
+/// The file of a host for the user. `None` if the host or the user's folder is unknown.
+pub(crate) fn file_of_user(host: &str) -> Option<PathBuf> {
+    let home = env::home_dir()?;
+    let mut all = OF_USER.into_iter();
+    all.find(|(name, ..)| *name == host)
+        .map(|(host, base, path)| user_path(&home, host, base, path))
+}
+
+fn user_path(home: &Path, host: &str, base: Base, path: &str) -> PathBuf {
+    match (host, base) {
+        ("codex", _) => match variable("CODEX_HOME") {
+            Some(folder) => folder.join("config.toml"),
+            None => home.join(path),
+        },
+        (_, Base::Home) => home.join(path),
+        (_, Base::Apps) => app_folder(home).join(path),
+    }
 }
 
 /// The folder in which applications keep the settings of the user.
-pub(crate) fn app_folder(home: &Path) -> PathBuf {
-    let variable = |name| {
-        env::var_os(name)
-            .filter(|it| !it.is_empty())
-            .map(PathBuf::from)
-    };
+fn app_folder(home: &Path) -> PathBuf {
     if cfg!(target_os = "macos") {
         home.join("Library/Application Support")
     } else if cfg!(windows) {
@@ -86,6 +114,12 @@ pub(crate) fn app_folder(home: &Path) -> PathBuf {
     } else {
         variable("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"))
     }
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    env::var_os(name)
+        .filter(|it| !it.is_empty())
+        .map(PathBuf::from)
 }
 
 /// A configured server, and its file.
@@ -189,6 +223,14 @@ pub(crate) fn find(target: &str, terminal: &Terminal) -> Result<Found> {
         ))),
         None => Err(Failure::usage(unreadable.join("; "))),
     }
+}
+
+/// The command line or the URL as the file has it: variables, which are often secrets, are not expanded.
+pub(crate) fn reach(server: &ServerConfig) -> &str {
+    server
+        .command_line()
+        .or_else(|| server.url())
+        .unwrap_or_default()
 }
 
 fn server(config: &Config, name: &str) -> Option<ServerConfig> {

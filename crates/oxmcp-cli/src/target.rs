@@ -55,7 +55,7 @@ impl Server {
                 "no server given; pass a URL, the name of a configured server, or `-- program`",
             )
         })?;
-        let place = if target.starts_with("http://") || target.starts_with("https://") {
+        let place = if is_url(&target) {
             Place::Url(target.clone())
         } else {
             Place::Config(Box::new(hosts::find(&target, terminal)?))
@@ -131,10 +131,7 @@ impl Server {
         match &self.place {
             Place::Url(url) => url.clone(),
             Place::Program(words) => words.join(" "),
-            Place::Config(found) => {
-                let reach = found.config.command_line().or_else(|| found.config.url());
-                reach.unwrap_or_default().to_owned()
-            }
+            Place::Config(found) => hosts::reach(&found.config).to_owned(),
         }
     }
 
@@ -227,6 +224,11 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Whether a target is the URL of a server.
+pub(crate) fn is_url(target: &str) -> bool {
+    target.starts_with("http://") || target.starts_with("https://")
 }
 
 fn program(words: &[String], options: &Connection, terminal: &Terminal) -> Result<Command> {

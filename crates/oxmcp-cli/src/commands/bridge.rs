@@ -15,10 +15,8 @@ use crate::{
     failure::{Failure, Reason, Result},
     target::Server,
     terminal::{Terminal, stopped},
+    ui::token,
 };
-
-/// The number of random bytes of a token.
-const TOKEN_BYTES: usize = 24;
 
 pub(crate) async fn run(args: Bridge, terminal: &Terminal) -> Result<()> {
     if args.connection.decline || !args.connection.answer.is_empty() {
@@ -150,14 +148,7 @@ fn token(options: &args::Http, terminal: &Terminal) -> Result<Option<Secret>> {
         })?;
         return Ok(Some(Secret::new(token)));
     }
-    let mut bytes = [0; TOKEN_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::new(
-            Reason::Unreachable,
-            format!("could not create a token: {error}"),
-        )
-    })?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = token::random()?;
     terminal.tell(&format!(
         "clients need the header `Authorization: Bearer {token}`"
     ));

@@ -129,8 +129,12 @@ fn confirm_programs(
     let of_folder = found.iter().flatten().filter(|it| it.1.path.is_relative());
     let mut count = 0;
     for (label, it) in of_folder {
-        if let Some(command) = it.config.command_line() {
+        if it.config.command_line().is_some() {
+            let text = it.config.consent_text();
+            let mut lines = text.lines();
+            let command = lines.next().unwrap_or_default();
             terminal.tell(&format!("{label} is `{command}`"));
+            lines.for_each(|line| terminal.tell(&format!("  {line}")));
             count += 1;
         }
     }

@@ -1,6 +1,5 @@
 //! `oxmcp config list`: the configuration files of hosts, and their servers.
 
-use oxmcp_group::ServerConfig;
 use serde_json::json;
 
 use crate::{failure::Result, hosts, output, terminal::Terminal};
@@ -14,13 +13,13 @@ pub(crate) fn list(as_json: bool, terminal: &Terminal) -> Result<()> {
                 let servers = config
                     .servers()
                     .iter()
-                    .map(|it| json!({"name": it.name(), "reach": reach(it)}));
+                    .map(|it| json!({"name": it.name(), "reach": hosts::reach(it)}));
                 let servers: Vec<_> = servers.collect();
                 files.push(json!({"host": source.host, "path": path, "servers": servers}));
                 if !as_json {
                     output::text(&format!("{} ({path})", source.host))?;
                     for it in config.servers() {
-                        output::text(&format!("  {}: {}", it.name(), reach(it)))?;
+                        output::text(&format!("  {}: {}", it.name(), hosts::reach(it)))?;
                     }
                 }
             }
@@ -39,12 +38,4 @@ pub(crate) fn list(as_json: bool, terminal: &Terminal) -> Result<()> {
         terminal.note("no configuration files of hosts found");
     }
     Ok(())
-}
-
-/// The command line or the URL as the file has it: variables, which are often secrets, are not expanded.
-fn reach(server: &ServerConfig) -> &str {
-    server
-        .command_line()
-        .or_else(|| server.url())
-        .unwrap_or_default()
 }

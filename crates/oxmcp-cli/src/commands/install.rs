@@ -94,9 +94,9 @@ fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
 fn secrets(entries: &[Entry]) -> Vec<String> {
     let of_entry = |entry: &Entry| -> Vec<String> {
         match &entry.reach {
-            Reach::Url { headers, .. } => headers.iter().map(|(_, value)| value.clone()).collect(),
-            Reach::Program { env, .. } => {
-                let secret = env.iter().filter(|(name, _)| is_secret_name(name));
+            Reach::Url(url) => url.headers.iter().map(|(_, value)| value.clone()).collect(),
+            Reach::Program(program) => {
+                let secret = program.env.iter().filter(|(name, _)| is_secret_name(name));
                 secret.map(|(_, value)| value.clone()).collect()
             }
         }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use oxmcp_group::{Input, ServerConfig};
+use oxmcp_group::Input;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn configured(terminal: &Terminal) -> Result<Vec<Listed>> {
             listed.push(Listed {
                 label: it.name().to_owned(),
                 source: Some(format!("{} ({})", source.path.display(), source.host)),
-                reach: reach(it),
+                reach: hosts::reach(it).to_owned(),
                 is_program: it.command_line().is_some(),
                 is_named: false,
                 place: Place::File {
@@ -108,11 +108,6 @@ fn configured(terminal: &Terminal) -> Result<Vec<Listed>> {
         ));
     }
     Ok(listed)
-}
-
-fn reach(server: &ServerConfig) -> String {
-    let reach = server.command_line().or_else(|| server.url());
-    reach.unwrap_or_default().to_owned()
 }
 
 impl Listed {

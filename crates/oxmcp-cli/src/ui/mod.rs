@@ -16,7 +16,7 @@ mod events;
 mod hub;
 mod operation;
 mod questions;
-mod token;
+pub(crate) mod token;
 mod views;
 mod web;
 

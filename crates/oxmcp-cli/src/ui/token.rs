@@ -1,4 +1,4 @@
-//! Random text that cannot be guessed: the token of the page, and the keys of views.
+//! Random text that cannot be guessed: the tokens of pages and bridges, and the keys of views.
 
 use std::fmt::Write;
 

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{folder, notes, run_at};
+use crate::support::{command, folder, notes, parts, run_at};
 
 const HOSTS: [(&str, &str); 7] = [
     ("claude-desktop", "Claude/claude_desktop_config.json"),
@@ -20,16 +20,18 @@ fn read(home: &Path, path: &str) -> String {
     fs::read_to_string(home.join(path)).unwrap()
 }
 
+/// Installs a server without a question.
+fn install(home: &Path, host: &str, more: &[&str]) -> (String, String, i32) {
+    let args = ["install", "--yes", "--host", host];
+    run_at(home, &[&args, more].concat())
+}
+
 #[test]
 fn installed_servers_are_found_and_removed() {
     let home = folder("install");
     let notes = notes();
     for (host, path) in HOSTS {
-        let args = [
-            "install",
-            "--yes",
-            "--host",
-            host,
+        let server = [
             "--name",
             "tea",
             "--env",
@@ -38,7 +40,7 @@ fn installed_servers_are_found_and_removed() {
             &notes,
             "ok",
         ];
-        let (out, err, code) = run_at(&home, &args);
+        let (out, err, code) = install(&home, host, &server);
         assert_eq!(code, 0, "{host}: {err}");
         assert!(
             out.contains(&format!("+++ {}", home.join(path).display())),
@@ -48,7 +50,7 @@ fn installed_servers_are_found_and_removed() {
         let target = format!("{}#tea", home.join(path).display());
         let (out, err, code) = run_at(&home, &["read", &target, "notes://today"]);
         assert_eq!((out.as_str(), code), ("Buy tea.\n", 0), "{host}: {err}");
-        let (_, err, code) = run_at(&home, &args);
+        let (_, err, code) = install(&home, host, &server);
         assert!(
             err.contains("have it already") && code == 0,
             "{host}: {err}"
@@ -66,20 +68,43 @@ fn installed_servers_are_found_and_removed() {
 }
 
 #[test]
-fn servers_at_urls_have_the_form_of_each_host() {
-    let home = folder("install-url");
-    let mut all = String::new();
-    for (host, path) in HOSTS {
-        let args = [
+fn files_in_other_places_are_found_again() {
+    let home = folder("install-places");
+    let opencode = home.join(".config/opencode/opencode.jsonc");
+    fs::create_dir_all(opencode.parent().unwrap()).unwrap();
+    fs::write(&opencode, "{} // mine\n").unwrap();
+    let codex = home.join("codex");
+    let run = |args: &[&str]| {
+        parts(
+            command(&home, args)
+                .env("CODEX_HOME", &codex)
+                .output()
+                .unwrap(),
+        )
+    };
+    for host in ["codex", "opencode"] {
+        let (_, err, code) = run(&[
             "install",
             "--yes",
             "--host",
             host,
-            "https://mcp.example.com/mcp",
-            "--header",
-            "X-Team: tea",
-        ];
-        let (_, err, code) = run_at(&home, &args);
+            "https://one.example/mcp",
+        ]);
+        assert_eq!(code, 0, "{err}");
+    }
+    let (out, err, _) = run(&["config", "list"]);
+    for path in [codex.join("config.toml"), opencode] {
+        assert!(out.contains(&path.display().to_string()), "{out}{err}");
+    }
+}
+
+#[test]
+fn servers_at_urls_have_the_form_of_each_host() {
+    let home = folder("install-url");
+    let mut all = String::new();
+    for (host, path) in HOSTS {
+        let server = ["https://mcp.example.com/mcp", "--header", "X-Team: tea"];
+        let (_, err, code) = install(&home, host, &server);
         assert_eq!(code, 0, "{host}: {err}");
         let text = read(&home, path).replace(crate::support::OXMCP, "/bin/oxmcp");
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -147,14 +172,7 @@ fn file_keeps_its_link_mode_and_backup() {
     fs::write(&real, before).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     symlink(&real, home.join(".claude.json")).unwrap();
-    let args = [
-        "install",
-        "--yes",
-        "--host",
-        "claude-code",
-        "https://example.com/mcp",
-    ];
-    let (out, err, code) = run_at(&home, &args);
+    let (out, err, code) = install(&home, "claude-code", &["https://example.com/mcp"]);
     assert_eq!(code, 0, "{err}");
     assert!(
         !out.contains("hunter2") && out.contains("[redacted]"),
@@ -197,14 +215,7 @@ fn planted_links_are_not_followed() {
     fs::write(&victim, "mine").unwrap();
     fs::write(home.join(".mcp.json"), "{}\n").unwrap();
     symlink(&victim, home.join(".mcp.json.oxmcp-backup")).unwrap();
-    let install = |host: &'static str, url: &'static str| {
-        run_at(
-            &home,
-            &[
-                "install", "--yes", "--host", host, "--scope", "project", url,
-            ],
-        )
-    };
+    let install = |host: &str, url: &str| install(&home, host, &["--scope", "project", url]);
     let (_, err, code) = install("claude-code", "https://one.example/mcp");
     assert_eq!(code, 0, "{err}");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
@@ -268,10 +279,7 @@ fn planted_links_are_not_followed() {
 fn programs_keep_their_links() {
     let home = folder("install-program");
     std::os::unix::fs::symlink("/bin/sh", home.join("tool")).unwrap();
-    let args = [
-        "install", "--yes", "--host", "cursor", "--", "./tool", "serve",
-    ];
-    let (_, err, code) = run_at(&home, &args);
+    let (_, err, code) = install(&home, "cursor", &["--", "./tool", "serve"]);
     assert_eq!(code, 0, "{err}");
     let file: Value = serde_json::from_str(&read(&home, ".cursor/mcp.json")).unwrap();
     let command = file["mcpServers"]["tool"]["command"].as_str().unwrap();
@@ -285,16 +293,8 @@ fn diffs_show_no_secrets() {
     let path = home.join(".codex/config.toml");
     let before = "[mcp_servers.a]\r\ncommand = \"a\"\r\nargs = [\"--api-key\", \"hunter2\"]\r\nenv = { KEY_TOKEN = 'hunter2' }\r\n";
     fs::write(&path, before).unwrap();
-    let args = [
-        "install",
-        "--yes",
-        "--host",
-        "codex",
-        "--header",
-        "X-Team: hunter2",
-        "https://example.com/mcp",
-    ];
-    let (out, err, code) = run_at(&home, &args);
+    let server = ["--header", "X-Team: hunter2", "https://example.com/mcp"];
+    let (out, err, code) = install(&home, "codex", &server);
     assert_eq!(code, 0, "{err}");
     assert!(!out.contains("hunter2"), "{out}");
     assert_eq!(out.matches("[redacted]").count(), 3, "{out}");
@@ -312,10 +312,7 @@ fn servers_move_between_hosts() {
     }});
     fs::create_dir(home.join(".cursor")).unwrap();
     fs::write(home.join(".cursor/mcp.json"), config.to_string()).unwrap();
-    let (_, err, code) = run_at(
-        &home,
-        &["install", "--yes", "--host", "codex", "cursor:tea"],
-    );
+    let (_, err, code) = install(&home, "codex", &["cursor:tea"]);
     assert_eq!(code, 0, "{err}");
     insta::assert_snapshot!(read(&home, ".codex/config.toml"), @r#"
     [mcp_servers.tea]
@@ -323,10 +320,7 @@ fn servers_move_between_hosts() {
     args = ["-y", "tea"]
     env = { A = "1" }
     "#);
-    let (_, err, code) = run_at(
-        &home,
-        &["install", "--yes", "--host", "codex", "cursor:variable"],
-    );
+    let (_, err, code) = install(&home, "codex", &["cursor:variable"]);
     assert!(err.contains("uses variables of its host"), "{err}");
     assert_eq!(code, 2);
 }
@@ -344,10 +338,7 @@ fn described_servers_are_installed() {
         ],
     });
     fs::write(home.join("server.json"), server.to_string()).unwrap();
-    let (_, err, code) = run_at(
-        &home,
-        &["install", "--yes", "--host", "claude-code", "server.json"],
-    );
+    let (_, err, code) = install(&home, "claude-code", &["server.json"]);
     assert_eq!(code, 0, "{err}");
     let file: Value = serde_json::from_str(&read(&home, ".claude.json")).unwrap();
     assert_eq!(
@@ -359,16 +350,7 @@ fn described_servers_are_installed() {
             "env": {"MODE": "fast", "TOKEN": "${TOKEN}"},
         })
     );
-    let (_, err, code) = run_at(
-        &home,
-        &[
-            "install",
-            "--yes",
-            "--host",
-            "claude-desktop",
-            "server.json",
-        ],
-    );
+    let (_, err, code) = install(&home, "claude-desktop", &["server.json"]);
     assert!(err.contains("--env TOKEN=value"), "{err}");
     assert_eq!(code, 2);
 }

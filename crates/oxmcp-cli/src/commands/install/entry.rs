@@ -6,14 +6,18 @@ use serde_json::Value;
 
 use super::{
     file, package,
-    server::{Entry, Reach},
+    server::{Entry, Program, Reach, Url},
 };
 use crate::{
     args::{Install, Target},
     failure::{Failure, Result},
     hosts,
+    target::is_url,
     terminal::Terminal,
 };
+
+/// The length of the longest name of a server.
+const MAX_NAME: usize = 64;
 
 /// The servers of the command line.
 ///
@@ -66,7 +70,7 @@ pub(super) fn entries(args: &Install, terminal: &Terminal) -> Result<Vec<Entry>>
 }
 
 fn entry(word: &str, terminal: &Terminal) -> Result<Entry> {
-    if word.starts_with("http://") || word.starts_with("https://") {
+    if is_url(word) {
         return Ok(Entry {
             name: name_of_url(word),
             reach: Reach::url(word),
@@ -128,20 +132,20 @@ fn configured(file: &Value, name: &str) -> Result<Reach> {
         .iter()
         .find_map(|it| server.get(*it)?.as_str());
     if let Some(url) = url {
-        return Ok(Reach::Url {
+        return Ok(Reach::Url(Url {
             url: url.to_owned(),
             headers: pairs(["headers", "http_headers"]),
             env_headers: Vec::new(),
             is_sse: server.get("type").is_some_and(|it| it == "sse"),
-        });
+        }));
     }
     let words = [texts(server.get("command")), texts(server.get("args"))].concat();
-    Ok(Reach::Program {
+    Ok(Reach::Program(Program {
         words,
         env: pairs(["env", "environment"]),
         pass_env: texts(server.get("env_vars")),
         cwd: server.get("cwd").and_then(Value::as_str).map(str::to_owned),
-    })
+    }))
 }
 
 fn has_variables(value: &Value) -> bool {
@@ -158,7 +162,7 @@ fn add_options(entry: &mut Entry, args: &Install) -> Result<()> {
     let has_env = !args.env.is_empty() || !args.pass_env.is_empty();
     let has_headers = !args.header.is_empty() || !args.header_env.is_empty();
     match &mut entry.reach {
-        Reach::Program { env, pass_env, .. } => {
+        Reach::Program(Program { env, pass_env, .. }) => {
             if has_headers {
                 return Err(Failure::usage(
                     "headers are for servers at a URL; this one is a program",
@@ -173,11 +177,11 @@ fn add_options(entry: &mut Entry, args: &Install) -> Result<()> {
                 pass_env.push(name.clone());
             }
         }
-        Reach::Url {
+        Reach::Url(Url {
             headers,
             env_headers,
             ..
-        } => {
+        }) => {
             if has_env {
                 return Err(Failure::usage(
                     "`--env` and `--pass-env` are for programs; `--header` is for a server at a URL",
@@ -212,8 +216,12 @@ fn absolute(program: &str) -> Result<String> {
 }
 
 fn is_name(name: &str) -> bool {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
-    (1..=64).contains(&name.len()) && name.chars().all(is_plain)
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
+}
+
+/// Whether every host accepts the character in a name.
+fn is_plain(it: char) -> bool {
+    it.is_ascii_alphanumeric() || matches!(it, '-' | '_')
 }
 
 /// The name of the package that a launcher starts, or of the program.
@@ -254,12 +262,11 @@ fn name_of_url(url: &str) -> String {
 }
 
 fn plain(name: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-' || it == '_';
     let plain: String = name
         .chars()
         .map(|it| if is_plain(it) { it } else { '-' })
         .collect();
-    plain.trim_matches('-').chars().take(64).collect()
+    plain.trim_matches('-').chars().take(MAX_NAME).collect()
 }
 
 #[cfg(test)]

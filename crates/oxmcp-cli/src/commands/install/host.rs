@@ -1,14 +1,11 @@
 //! The files of hosts, and the form that each gives to a server.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::{env, path::PathBuf};
 
 use clap::ValueEnum;
 use jsonc_parser::cst::CstInputValue;
 
-use super::server::{Entry, Reach};
+use super::server::{Entry, Program, Reach, Url};
 use crate::{
     args::{HostName, Scope},
     failure::{Failure, Result},
@@ -27,39 +24,17 @@ pub(super) fn label(host: HostName) -> String {
 /// # Errors
 /// The host has no files of projects.
 pub(super) fn path(host: HostName, scope: Scope) -> Result<PathBuf> {
-    let home = env::home_dir()
-        .ok_or_else(|| Failure::usage("could not find the folder of the user; set `HOME`"))?;
-    let app = hosts::app_folder(&home);
-    let of_user = |folder: &Path, path: &str| folder.join(path);
-    let project = PathBuf::from;
-    Ok(match (host, scope) {
-        (HostName::ClaudeDesktop, Scope::User) => {
-            of_user(&app, "Claude/claude_desktop_config.json")
-        }
-        (HostName::ClaudeDesktop, Scope::Project) => {
-            return Err(Failure::usage(
-                "Claude Desktop has no files of projects; use `--scope user`",
-            ));
-        }
-        (HostName::ClaudeCode, Scope::User) => of_user(&home, ".claude.json"),
-        (HostName::ClaudeCode, Scope::Project) => project(".mcp.json"),
-        (HostName::Vscode, Scope::User) => of_user(&app, "Code/User/mcp.json"),
-        (HostName::Vscode, Scope::Project) => project(".vscode/mcp.json"),
-        (HostName::Cursor, Scope::User) => of_user(&home, ".cursor/mcp.json"),
-        (HostName::Cursor, Scope::Project) => project(".cursor/mcp.json"),
-        (HostName::Codex, Scope::User) => {
-            match env::var_os("CODEX_HOME").filter(|it| !it.is_empty()) {
-                Some(folder) => PathBuf::from(folder).join("config.toml"),
-                None => of_user(&home, ".codex/config.toml"),
-            }
-        }
-        (HostName::Codex, Scope::Project) => project(".codex/config.toml"),
-        (HostName::Gemini, Scope::User) => of_user(&home, ".gemini/settings.json"),
-        (HostName::Gemini, Scope::Project) => project(".gemini/settings.json"),
-        (HostName::Opencode, Scope::User) => {
-            jsonc_or_json(of_user(&home, ".config/opencode/opencode.json"))
-        }
-        (HostName::Opencode, Scope::Project) => jsonc_or_json(project("opencode.json")),
+    let name = label(host);
+    let path = match scope {
+        Scope::User => hosts::file_of_user(&name)
+            .ok_or_else(|| Failure::usage("could not find the folder of the user; set `HOME`"))?,
+        Scope::Project => hosts::file_of_folder(&name).ok_or_else(|| {
+            Failure::usage("Claude Desktop has no files of projects; use `--scope user`")
+        })?,
+    };
+    Ok(match host {
+        HostName::Opencode => jsonc_or_json(path),
+        _ => path,
     })
 }
 
@@ -79,18 +54,10 @@ pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
     let mut members = Members::default();
     match (&entry.reach, host) {
         // It reads no URLs.
-        (
-            Reach::Url {
-                url,
-                headers,
-                env_headers,
-                ..
-            },
-            HostName::ClaudeDesktop,
-        ) => return through_bridge(url, headers, env_headers),
-        (Reach::Url { .. }, HostName::Codex) => codex_url(&mut members, &entry.reach)?,
-        (Reach::Url { .. }, _) => url(&mut members, host, &entry.reach)?,
-        (Reach::Program { .. }, _) => program(&mut members, host, &entry.reach)?,
+        (Reach::Url(url), HostName::ClaudeDesktop) => return through_bridge(url),
+        (Reach::Url(url), HostName::Codex) => codex_url(&mut members, url)?,
+        (Reach::Url(url), _) => remote(&mut members, host, url)?,
+        (Reach::Program(program), _) => local(&mut members, host, program)?,
     }
     if host == HostName::Opencode {
         members
@@ -100,16 +67,13 @@ pub(super) fn value(host: HostName, entry: &Entry) -> Result<CstInputValue> {
     Ok(members.value())
 }
 
-fn program(members: &mut Members, host: HostName, reach: &Reach) -> Result<()> {
-    let Reach::Program {
+fn local(members: &mut Members, host: HostName, program: &Program) -> Result<()> {
+    let Program {
         words,
         env,
         pass_env,
         cwd,
-    } = reach
-    else {
-        return Ok(());
-    };
+    } = program;
     let mut env = env.clone();
     if host != HostName::Codex {
         for name in pass_env {
@@ -140,37 +104,25 @@ fn program(members: &mut Members, host: HostName, reach: &Reach) -> Result<()> {
     Ok(())
 }
 
-fn codex_url(members: &mut Members, reach: &Reach) -> Result<()> {
-    let Reach::Url {
-        url,
-        headers,
-        env_headers,
-        is_sse,
-    } = reach
-    else {
-        return Ok(());
-    };
-    if *is_sse {
+fn codex_url(members: &mut Members, server: &Url) -> Result<()> {
+    if server.is_sse {
         return Err(Failure::usage(
             "Codex does not speak HTTP with SSE; install `oxmcp bridge URL` as the program",
         ));
     }
-    members.text("url", url);
-    members.pairs("http_headers", headers);
-    members.pairs("env_http_headers", env_headers);
+    members.text("url", &server.url);
+    members.pairs("http_headers", &server.headers);
+    members.pairs("env_http_headers", &server.env_headers);
     Ok(())
 }
 
-fn url(members: &mut Members, host: HostName, reach: &Reach) -> Result<()> {
-    let Reach::Url {
+fn remote(members: &mut Members, host: HostName, server: &Url) -> Result<()> {
+    let Url {
         url,
         headers,
         env_headers,
         is_sse,
-    } = reach
-    else {
-        return Ok(());
-    };
+    } = server;
     let mut headers = headers.clone();
     for (name, variable) in env_headers {
         headers.push((name.clone(), reference(host, variable)?));
@@ -206,19 +158,15 @@ fn reference(host: HostName, name: &str) -> Result<String> {
 }
 
 /// A server at a URL for a host that starts programs only. Values of headers are variables, because arguments can be seen by others.
-fn through_bridge(
-    url: &str,
-    headers: &[(String, String)],
-    env_headers: &[(String, String)],
-) -> Result<CstInputValue> {
-    if let Some((_, variable)) = env_headers.first() {
+fn through_bridge(server: &Url) -> Result<CstInputValue> {
+    if let Some((_, variable)) = server.env_headers.first() {
         reference(HostName::ClaudeDesktop, variable)?;
     }
     let program = env::current_exe()
         .map_err(|error| Failure::usage(format!("could not find the path of `oxmcp`: {error}")))?;
-    let mut args = vec!["bridge".to_owned(), url.to_owned()];
+    let mut args = vec!["bridge".to_owned(), server.url.clone()];
     let mut env = Vec::new();
-    for (index, (name, value)) in headers.iter().enumerate() {
+    for (index, (name, value)) in server.headers.iter().enumerate() {
         let variable = format!("OXMCP_HEADER_{}", index + 1);
         args.extend(["--header-env".to_owned(), format!("{name}={variable}")]);
         env.push((variable, value.clone()));

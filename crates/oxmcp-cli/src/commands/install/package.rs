@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     file,
-    server::{Entry, Reach},
+    server::{Entry, Program, Reach, Url},
 };
 use crate::failure::{Failure, Result};
 
@@ -29,12 +29,12 @@ pub(super) fn read(path: &str) -> Result<Entry> {
             let (env, pass_env) = variables(package);
             return Ok(Entry {
                 name,
-                reach: Reach::Program {
+                reach: Reach::Program(Program {
                     words,
                     env,
                     pass_env,
                     cwd: None,
-                },
+                }),
             });
         }
     }
@@ -42,12 +42,11 @@ pub(super) fn read(path: &str) -> Result<Entry> {
     for remote in remotes.into_iter().flatten() {
         if let Some(url) = text_of(remote, "url").filter(|it| !it.contains('{')) {
             let is_sse = text_of(remote, "type") == Some("sse");
-            let reach = Reach::Url {
+            let reach = Reach::Url(Url {
                 url: url.to_owned(),
-                headers: Vec::new(),
-                env_headers: Vec::new(),
                 is_sse,
-            };
+                ..Url::default()
+            });
             return Ok(Entry { name, reach });
         }
     }

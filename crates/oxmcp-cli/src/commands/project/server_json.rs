@@ -168,9 +168,7 @@ impl ServerJson {
             }
         }
     }
-}
 
-impl ServerJson {
     /// Adds a bundle. Members of the existing entry for the same target stay, such as its variables. The registry accepts no version:
     /// the URL has it.
     pub(super) fn add_bundle(

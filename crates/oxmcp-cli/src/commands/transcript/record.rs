@@ -6,7 +6,7 @@ use std::{
     fs::OpenOptions,
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -50,8 +50,9 @@ pub(crate) async fn run(args: Record, terminal: &Terminal) -> Result<()> {
     let (server_read, server_write) =
         connected.map_err(|error| Failure::from(error).of_server(&server.label))?;
     let max_bytes = args.max_size.saturating_mul(1 << 20);
-    let transcript = Transcript::create(Path::new(file), args.force, max_bytes)?
-        .with(&server.label, known_secrets(&args.connection))?;
+    let redactor = Redactor::new(known_secrets(&args.connection));
+    let transcript = Transcript::create(Path::new(file), args.force, max_bytes, redactor)?;
+    transcript.begin(&server.label)?;
     let passed = select! {
         passed = pass_both((host_read, host_write), (server_read, server_write), &transcript, terminal) => passed,
         () = stopped() => Ok(()),
@@ -180,7 +181,7 @@ struct Transcript {
     begun: Instant,
     redactor: Redactor,
     max_bytes: u64,
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
 }
 
 struct State {
@@ -191,7 +192,7 @@ struct State {
 
 impl Transcript {
     /// Creates the file. Only this user can read it: it has what the user and the model see.
-    fn create(path: &Path, replaces: bool, max_bytes: u64) -> Result<Self> {
+    fn create(path: &Path, replaces: bool, max_bytes: u64, redactor: Redactor) -> Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true);
         if replaces {
@@ -224,31 +225,29 @@ impl Transcript {
         Ok(Self {
             path: name,
             begun: Instant::now(),
-            redactor: Redactor::default(),
+            redactor,
             max_bytes,
-            state: Arc::new(Mutex::new(State {
+            state: Mutex::new(State {
                 file: Some(file),
                 bytes: 0,
                 lines: 0,
-            })),
+            }),
         })
     }
 
-    fn with(mut self, target: &str, secrets: Vec<String>) -> Result<Self> {
-        self.redactor = Redactor::new(secrets);
+    /// Writes the first line.
+    fn begin(&self, target: &str) -> Result<()> {
         let mut label = Value::from(target);
         self.redactor.redact(&mut label);
         let header = Header::new(label.as_str().unwrap_or_default());
         let line = serde_json::to_string(&header).map_err(io::Error::from)?;
-        self.append(&line)?;
-        Ok(self)
+        Ok(self.append(&line)?)
     }
 
     /// The number of messages in the file.
     fn count(&self) -> u64 {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // The first line is no message.
-        state.lines.saturating_sub(1)
+        self.state().lines.saturating_sub(1)
     }
 
     /// Writes a message. A failure ends the recording, and not the session.
@@ -262,10 +261,7 @@ impl Transcript {
         if let Err(error) = written.and_then(|line| self.append(&line)) {
             let path = self.path.display();
             terminal.note(&format!("stopped writing {path}: {error}"));
-            self.state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .file = None;
+            self.state().file = None;
         }
     }
 
@@ -287,24 +283,24 @@ impl Transcript {
     }
 
     fn append(&self, line: &str) -> io::Result<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let length = line.len() as u64 + 1;
-        if state.bytes + length > self.max_bytes {
-            state.file = match state.file.take() {
-                Some(_) => {
-                    return Err(io::Error::other(
-                        "it has reached its maximum size, which `--max-size` sets",
-                    ));
-                }
-                None => None,
-            };
-        }
+        let is_full = state.bytes + length > self.max_bytes;
         let Some(file) = &mut state.file else {
             return Ok(());
         };
+        if is_full {
+            return Err(io::Error::other(
+                "it has reached its maximum size, which `--max-size` sets",
+            ));
+        }
         file.write_all(format!("{line}\n").as_bytes())?;
         state.bytes += length;
         state.lines += 1;
         Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
