@@ -242,8 +242,9 @@ impl FileReader<'_> {
         // A server with a mistake is not used, because the file is not.
         if let (Some((reach, shown)), true) = (reach, before == self.found.mistakes.len()) {
             let surroundings = surroundings(at);
-            let mut texts = surroundings.iter().chain([&shown]);
-            let has_variables = texts.any(|it| may_have_variable(it)) || has_environment_header(at);
+            let has_variables = may_have_variable(&shown)
+                || surroundings.iter().any(|it| may_have_variable(it))
+                || has_environment_header(at);
             self.found.servers.push(ServerConfig {
                 name: name.to_owned(),
                 line: at.node.line,
