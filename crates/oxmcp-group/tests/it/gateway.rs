@@ -688,3 +688,23 @@ async fn upstream_session_ends_with_that_of_the_client() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(upstream.sessions().count(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn upstream_can_ask_many_times() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let ask = |cx: RequestContext| async move {
+            let mut names = 0;
+            for index in 0..50 {
+                let name: Name = cx.ask(format!("name {index}"), "Your name?").await?;
+                names += usize::from(name.name == "Ada");
+            }
+            Ok::<_, ToolError>(format!("{names} names"))
+        };
+        let asking = Server::new("asking", "1.0.0").tool(Tool::new("ask", "Asks", ask));
+        let proxy = proxy(asking.revisions([revision])).await;
+        let client = answering("Ada").revisions([Revision::V2025_11_25]);
+        let session = connect(&proxy, client).await;
+        let result = session.call_tool("ask", ()).await.unwrap();
+        assert_eq!(text(&result), "50 names", "{revision}");
+    }
+}

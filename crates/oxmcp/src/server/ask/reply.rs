@@ -21,7 +21,7 @@ use crate::{
 /// state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed, so the handler
 /// must protect the parts that matter. In sessions of revisions without
 /// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr), the server sends the returned questions
-/// as requests to the client, and calls the handler again with the answers, up to ten times.
+/// as requests to the client, and calls the handler again with the answers, up to 100 times.
 ///
 /// ```
 /// use oxmcp::{Reply, RequestContext, Tool, ToolError};

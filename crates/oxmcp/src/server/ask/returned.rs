@@ -21,8 +21,9 @@ use crate::{
     },
 };
 
-/// The maximum number of rounds of one handler; clients of modern servers have the same limit.
-const MAX_ROUNDS: usize = 10;
+/// The maximum number of rounds of one handler. It only ends handlers that ask without end: each round has waited for the client,
+/// and a handler that passes on questions of another server needs a round for each of them.
+const MAX_ROUNDS: usize = 100;
 /// The pause before the next run of a handler that has asked no question.
 const PAUSE: Duration = Duration::from_millis(250);
 
