@@ -17,6 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::{
     Question, Questions, UserDecision, check, detach, live_session,
     question::{Answered, Put},
+    rounds,
 };
 use crate::{
     error::{Error, Result},
@@ -393,7 +394,8 @@ impl RequestContext {
     }
 
     /// Returns the unverified state that came with this request, for handlers that return [`Reply`](crate::Reply)s. A client can
-    /// send anything there: the handler must protect and check the parts that matter.
+    /// send anything there: the handler must protect and check the parts that matter, for example by
+    /// [`seal_state`](Self::seal_state).
     /// See [server requirements](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#server-requirements-basic-workflow).
     #[must_use]
     pub fn request_state(&self) -> Option<String> {
@@ -401,6 +403,42 @@ impl RequestContext {
             QuestionMode::Reply(state) => state.clone(),
             QuestionMode::LiveSession | QuestionMode::Rounds(_) => None,
         })
+    }
+
+    /// Encrypts a state that the client keeps until it repeats its request, for handlers that return [`Reply`](crate::Reply)s.
+    ///
+    /// [`open_state`](Self::open_state) opens it for the same [`principal`](Self::principal) and the same values, such as the
+    /// name of the tool, until the end of [`Server::state_lifetime`](crate::Server::state_lifetime). Each process with the same
+    /// [`Server::state_keys`](crate::Server::state_keys) and the same name of the server can open it.
+    ///
+    /// ```
+    /// use oxmcp::{Reply, RequestContext, Tool, protocol::InputRequiredResult};
+    ///
+    /// async fn upload(cx: RequestContext) -> oxmcp::Result<Reply<String>> {
+    ///     let Some(state) = cx.request_state() else {
+    ///         let mut wait = InputRequiredResult::new();
+    ///         wait.request_state = Some(cx.seal_state(&["upload"], "part 7")?);
+    ///         return Ok(Reply::InputRequired(wait));
+    ///     };
+    ///     Ok(Reply::Complete(cx.open_state(&["upload"], &state)?))
+    /// }
+    /// # let _ = Tool::new("upload", "Upload a file in parts", upload);
+    /// ```
+    ///
+    /// # Errors
+    /// If the sealed state would exceed [`Limits::max_request_state`](crate::Limits::max_request_state), if this is not a
+    /// request to a server, or if the operating system provides no random bytes.
+    pub fn seal_state(&self, bound_to: &[&str], state: impl Into<String>) -> Result<String> {
+        rounds::seal_own(self, bound_to, state.into())
+    }
+
+    /// Decrypts a state of [`seal_state`](Self::seal_state).
+    ///
+    /// # Errors
+    /// If the state was changed, has expired, or was sealed for another principal or other values, or with another key. The
+    /// error is the one that clients get for any state that does not open.
+    pub fn open_state(&self, bound_to: &[&str], sealed: &str) -> Result<String> {
+        rounds::open_own(self, bound_to, sealed)
     }
 }
 

@@ -12,7 +12,8 @@
 //! Whether a client may be asked: `LegacySession::may_be_asked` (`server/dispatch/identity.rs`) and `question` (`check.rs`).
 //! State: the journal (`session/handler/journal.rs`), sealed and opened in `rounds.rs` (`sealed_state.rs`). The first of
 //! `state_keys` seals it, or else the key of the process; each of the keys opens it (`session/sealing.rs`). State that does not
-//! open fails with -32602. The state of a [`Reply`] belongs to the handler, and is not sealed.
+//! open fails with -32602. The state of a [`Reply`] belongs to the handler, which seals
+//! it by `RequestContext::seal_state` if it must.
 
 mod check;
 mod context;

@@ -18,8 +18,8 @@ use crate::{
 /// [`RequestContext::ask`](crate::RequestContext::ask) is simpler.
 ///
 /// Such a handler finds the answers in [`RequestContext::input_responses`](crate::RequestContext::input_responses) and the
-/// state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed, so the handler
-/// must protect the parts that matter. In sessions of revisions without
+/// state in [`RequestContext::request_state`](crate::RequestContext::request_state). That state is not sealed unless the handler
+/// does it, by [`RequestContext::seal_state`](crate::RequestContext::seal_state). In sessions of revisions without
 /// [MRTR](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr), the server sends the returned questions
 /// as requests to the client, and calls the handler again with the answers, up to 100 times.
 ///

@@ -15,7 +15,7 @@ use oxmcp_protocol::{
 use super::{
     check, live_session,
     returned::{Ask, Outcome, ask_until_done, check_asked, reply},
-    sealed_state::{self, Binding},
+    sealed_state::{self, Binding, OwnBinding, OwnState},
 };
 use crate::{
     error::{Error, Result},
@@ -134,6 +134,49 @@ fn open(
         );
         Error::invalid_params(REFUSED)
     })
+}
+
+/// Seals a state that a handler writes itself.
+pub(crate) fn seal_own(cx: &RequestContext, values: &[&str], state: String) -> Result<String> {
+    let features = server(cx)?.features();
+    let settings = &features.ask;
+    let state = OwnState {
+        expires: sealed_state::expiry(now(), settings.lifetime),
+        state,
+    };
+    sealed_state::seal_own(
+        &state,
+        &own_binding(cx, &features, values),
+        settings.keys.current().sealing()?,
+        random()?,
+        features.limits.max_request_state,
+    )
+}
+
+/// Opens a state that a handler has written itself.
+pub(crate) fn open_own(cx: &RequestContext, values: &[&str], token: &str) -> Result<String> {
+    let features = server(cx)?.features();
+    let limit = features.limits.max_request_state;
+    let binding = own_binding(cx, &features, values);
+    let keys = features.ask.keys.current();
+    let opened = sealed_state::open_own(token, &binding, &keys, now(), limit);
+    let opened = opened.map_err(|reason| {
+        tracing::warn!(%reason, "refusing a request state");
+        Error::invalid_params(REFUSED)
+    });
+    Ok(opened?.state)
+}
+
+fn own_binding<'a>(
+    cx: &'a RequestContext,
+    features: &'a Features,
+    values: &'a [&'a str],
+) -> OwnBinding<'a> {
+    OwnBinding {
+        server: &features.info.name,
+        principal: cx.principal().map(Principal::as_str),
+        values,
+    }
 }
 
 fn binding<'a>(

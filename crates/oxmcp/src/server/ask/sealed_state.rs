@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use oxmcp_json::{Text, write_string};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::{
@@ -101,6 +102,39 @@ fn separate(out: &mut Vec<u8>, index: usize) {
     }
 }
 
+/// The caller and the values that a state of a handler's own is bound to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnBinding<'a> {
+    pub(crate) server: &'a str,
+    /// The caller, if the transport knows it.
+    pub(crate) principal: Option<&'a str>,
+    pub(crate) values: &'a [&'a str],
+}
+
+impl OwnBinding<'_> {
+    /// Calls a function with the purpose and the parts that a token is bound to.
+    fn bound<R>(&self, then: impl FnOnce(Bound<'_>) -> R) -> R {
+        let known = [u8::from(self.principal.is_some())];
+        let principal = self.principal.unwrap_or_default();
+        let mut parts = vec![self.server.as_bytes(), &known, principal.as_bytes()];
+        parts.extend(self.values.iter().map(|it| it.as_bytes()));
+        then(Bound {
+            purpose: b"oxmcp state of a handler",
+            parts: &parts,
+        })
+    }
+}
+
+/// A state that a handler writes itself.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct OwnState {
+    /// The time at which its sealed form expires, in seconds since 1970.
+    #[serde(rename = "x")]
+    pub(crate) expires: u64,
+    #[serde(rename = "s")]
+    pub(crate) state: String,
+}
+
 /// Seals a record. `limit` is the maximum length of a token.
 ///
 /// # Errors
@@ -112,14 +146,47 @@ pub(crate) fn seal(
     nonce: [u8; NONCE],
     limit: usize,
 ) -> Result<String> {
-    let broken = || Error::internal("could not seal the state of the questions");
-    let plain = serde_json::to_vec(record).map_err(|error| broken().with_source(error))?;
+    let plain = written(record)?;
     let token = binding.bound(|bound| sealing::seal(&plain, bound, key, nonce));
-    let token = token.ok_or_else(broken)?;
-    if token.len() > limit {
-        return Err(too_long(record, token.len(), limit));
+    within(token, limit, || biggest(record))
+}
+
+/// Seals a state that a handler writes itself, as [`seal`] does.
+///
+/// # Errors
+/// As for [`seal`].
+pub(crate) fn seal_own(
+    state: &OwnState,
+    binding: &OwnBinding<'_>,
+    key: &StateKey,
+    nonce: [u8; NONCE],
+    limit: usize,
+) -> Result<String> {
+    let plain = written(state)?;
+    let token = binding.bound(|bound| sealing::seal(&plain, bound, key, nonce));
+    within(token, limit, String::new)
+}
+
+fn unsealed() -> Error {
+    Error::internal("could not seal the state of the questions")
+}
+
+fn written(state: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(state).map_err(|error| unsealed().with_source(error))
+}
+
+/// A token that is short enough. `detail` describes the reason for its length.
+fn within(token: Option<String>, limit: usize, detail: impl FnOnce() -> String) -> Result<String> {
+    let token = token.ok_or_else(unsealed)?;
+    let length = token.len();
+    if length <= limit {
+        return Ok(token);
     }
-    Ok(token)
+    let detail = detail();
+    Err(Error::limit(format!(
+        "request state too large: {length} bytes, and `Limits::max_request_state` is {limit}{detail}; \
+         store large values in a database, and keep only their keys"
+    )))
 }
 
 /// Opens a token, at `now` seconds since 1970.
@@ -133,15 +200,43 @@ pub(crate) fn open(
     now: u64,
     limit: usize,
 ) -> Result<JournalRecord, Refused> {
+    let opened = binding.bound(|bound| opened(token, bound, keys, limit))?;
+    unexpired(opened, now, |record: &JournalRecord| record.expires)
+}
+
+/// Opens a token of [`seal_own`], as [`open`] does.
+///
+/// # Errors
+/// As for [`open`].
+pub(crate) fn open_own(
+    token: &str,
+    binding: &OwnBinding<'_>,
+    keys: &KeyRing,
+    now: u64,
+    limit: usize,
+) -> Result<OwnState, Refused> {
+    let opened = binding.bound(|bound| opened(token, bound, keys, limit))?;
+    unexpired(opened, now, |state: &OwnState| state.expires)
+}
+
+fn opened<T: DeserializeOwned>(
+    token: &str,
+    bound: Bound<'_>,
+    keys: &KeyRing,
+    limit: usize,
+) -> Result<T, Refused> {
     if token.len() > limit {
         return Err(Refused::TooLong);
     }
-    let plain = binding.bound(|bound| sealing::open(token, bound, keys))?;
-    let record: JournalRecord = serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)?;
-    if now >= record.expires {
-        return Err(Refused::Expired);
+    let plain = sealing::open(token, bound, keys)?;
+    serde_json::from_slice(&plain).map_err(|_| Refused::Malformed)
+}
+
+fn unexpired<T>(opened: T, now: u64, expires: impl FnOnce(&T) -> u64) -> Result<T, Refused> {
+    match now < expires(&opened) {
+        true => Ok(opened),
+        false => Err(Refused::Expired),
     }
-    Ok(record)
 }
 
 /// The expiry time of a state that is sealed now.
@@ -149,19 +244,16 @@ pub(crate) fn expiry(now: u64, after: Duration) -> u64 {
     now.saturating_add(after.as_secs())
 }
 
-fn too_long(record: &JournalRecord, length: usize, limit: usize) -> Error {
+/// Describes the largest part of a record.
+fn biggest(record: &JournalRecord) -> String {
     let steps = record.steps.iter().map(|(key, value)| ("step", key, value));
     let answers = record.answers.iter();
     let answers = answers.map(|answer| ("answer", &answer.key, &answer.value));
     let biggest = steps
         .chain(answers)
         .max_by_key(|(_, _, value)| value.get().len());
-    let biggest = biggest.map_or_else(String::new, |(kind, key, value)| {
+    biggest.map_or_else(String::new, |(kind, key, value)| {
         let bytes = value.get().len();
         format!("; the largest part is {kind} {key:?} with {bytes} bytes")
-    });
-    Error::limit(format!(
-        "request state too large: {length} bytes, and `Limits::max_request_state` is {limit}{biggest}; \
-         store large values in a database, and keep only their keys"
-    ))
+    })
 }

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 
 use crate::{
-    server::ask::sealed_state::{Binding, expiry, open, seal},
+    server::ask::sealed_state::{
+        Binding, OwnBinding, OwnState, expiry, open, open_own, seal, seal_own,
+    },
     session::{
         handler::journal::{GivenAnswer, JournalRecord, QuestionDigest},
         sealing::{FORMAT, HEADER, KeyRing, NONCE, Refused, StateKey, TAG},
@@ -324,4 +326,62 @@ proptest! {
         prop_assume!(changed != token);
         prop_assert!(open(&changed, &binding(), &ring([1]), 0, LIMIT).is_err());
     }
+}
+
+#[test]
+fn state_of_a_handler_opens_only_for_its_values() {
+    let binding = OwnBinding {
+        server: "files",
+        principal: Some("ann"),
+        values: &["tools/call", "delete"],
+    };
+    let state = OwnState {
+        expires: 1600,
+        state: "part 7".to_owned(),
+    };
+    let sealed = seal_own(&state, &binding, &key(1), [7; NONCE], LIMIT).unwrap();
+    let open_for = |binding: &OwnBinding<'_>, now| {
+        let opened = open_own(&sealed, binding, &ring([1]), now, LIMIT);
+        opened.map(|it| it.state)
+    };
+    assert_eq!(open_for(&binding, 1599).unwrap(), "part 7");
+    assert_eq!(open_for(&binding, 1600), Err(Refused::Expired));
+    let others = [
+        OwnBinding {
+            server: "mail",
+            ..binding
+        },
+        OwnBinding {
+            principal: None,
+            ..binding
+        },
+        OwnBinding {
+            principal: Some("bob"),
+            ..binding
+        },
+        OwnBinding {
+            values: &["tools/call", "read"],
+            ..binding
+        },
+        // The boundaries of the values matter.
+        OwnBinding {
+            values: &["tools/calldelete"],
+            ..binding
+        },
+        OwnBinding {
+            principal: Some(""),
+            values: &["ann", "tools/call", "delete"],
+            ..binding
+        },
+    ];
+    for other in others {
+        assert_eq!(open_for(&other, 0), Err(Refused::Forged), "{other:?}");
+    }
+    let other = open_own(&sealed, &binding, &ring([2]), 0, LIMIT);
+    assert_eq!(other.unwrap_err(), Refused::UnknownKey);
+    // Nor does it open as a journal.
+    let journal = open(&sealed, &self::binding(), &ring([1]), 0, LIMIT);
+    assert_eq!(journal.unwrap_err(), Refused::Forged);
+    let long = seal_own(&state, &binding, &key(1), [7; NONCE], 20).unwrap_err();
+    assert!(long.is_limit(), "{long}");
 }
