@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oxmcp::{
     Extension, RequestContext,
     protocol::{JsonObject, Meta},
-    tasks::{self, TaskContext},
+    tasks,
 };
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ impl Offers {
     pub(super) const SAMPLING_TOOLS: u8 = 8;
     pub(super) const SAMPLING_CONTEXT: u8 = 16;
     pub(super) const ROOTS: u8 = 32;
-    /// The call is a task, or can become one.
+    /// Calls can be tasks, or become some.
     pub(super) const TASKS: u8 = 64;
 
     /// The features of the client that makes a request.
@@ -37,7 +37,9 @@ impl Offers {
         let sampling = declared.sampling.as_ref();
         let extensions = declared.extensions.as_ref();
         let is_declared = extensions.is_some_and(|it| it.contains_key(tasks::ID));
-        let has_tasks = cx.task_id().is_some() || is_declared && cx.revision().is_modern();
+        let revision = cx.revision();
+        // In 2025-11-25 a client decides for each call, and all its calls belong in one session.
+        let has_tasks = revision.has_tasks() || is_declared && revision.is_modern();
         let all = [
             (Self::FORM, elicitation.is_some_and(|it| it.has_form())),
             (Self::URL, elicitation.is_some_and(|it| it.has_url())),

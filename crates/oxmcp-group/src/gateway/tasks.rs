@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub(super) events: mpsc::Sender<CallEvent>,
     /// Whether the upstream asks in results.
     pub(super) is_modern: bool,
-    /// Whether the call is a task, or can become one.
+    /// Whether calls of the client can be tasks, or become some.
     pub(super) has_tasks: bool,
 }
 

@@ -240,7 +240,7 @@ differences! {
     pub(crate) has_sampling_message_meta: [N, N, N, Y, Y];
 
     /// Requests can continue as tasks.
-    pub(crate) has_tasks: [N, N, N, Y, N];
+    pub has_tasks: [N, N, N, Y, N];
 
     /// Clients notify servers of changes to their roots.
     pub(crate) has_roots_list_changed: [Y, Y, Y, Y, N];
