@@ -129,7 +129,8 @@ impl Gateway {
         self
     }
 
-    /// Sets the maximum number of open calls, including those that wait for an answer from their client. Default: 1024.
+    /// Sets the maximum number of open calls, including those that wait for an answer from their client. One client can let a
+    /// quarter of them wait; a client is a principal, or a session without one. Default: 1024.
     pub fn max_calls(mut self, calls: usize) -> Self {
         self.limits.calls = calls.min(Semaphore::MAX_PERMITS);
         self
@@ -142,7 +143,8 @@ impl Gateway {
     }
 
     /// Sets the maximum number of sessions with upstreams that clients share or keep, and also of those that are opened for one
-    /// request or watch. Default: 1024.
+    /// request or watch. One client can hold a quarter of each, but one for each upstream in any case; a client is a principal,
+    /// or a session without one. Default: 1024.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.limits.sessions = sessions;
         self
@@ -258,7 +260,7 @@ impl Starting {
             id,
             group,
             links,
-            parked: ParkedCalls::default(),
+            parked: ParkedCalls::new(limits.calls),
             calls: Arc::new(Semaphore::new(limits.calls)),
             limits,
             has_tasks: server.has_extension(TASKS),

@@ -18,6 +18,7 @@ use tokio::{
 
 use super::{
     events::{CAPACITY, CallEvent, named, named_error},
+    links::Holder,
     offers::Offers,
     parked::{CallResources, Owner, PARKED, RunningCall},
     path,
@@ -177,6 +178,7 @@ async fn begin<M: Passed>(
         statuses: 0,
         server: name_of(gateway, server),
         owner,
+        holder: Holder::of(cx),
         _held: CallResources {
             _open: open,
             _link: link,

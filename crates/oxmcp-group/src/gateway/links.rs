@@ -13,10 +13,7 @@ use std::{
 use oxmcp::{
     Client, ClientSession, Error, RequestContext, Result, ServerSession, protocol::LoggingLevel,
 };
-use tokio::{
-    sync::{OnceCell, OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::OnceCell, time::timeout};
 
 use super::{
     events::{OpenCalls, Receiver, client_for},
@@ -26,6 +23,27 @@ use super::{
 
 /// The number of sessions that are opened for a request, if they end at once.
 const ATTEMPTS: usize = 2;
+
+/// The client that sessions and waiting calls count for: a principal, or the session of a client without one.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Holder {
+    Principal(String),
+    Session(Option<ServerSession>),
+}
+
+impl Holder {
+    pub(super) fn of(cx: &RequestContext) -> Self {
+        match cx.principal() {
+            Some(principal) => Self::Principal(principal.as_str().to_owned()),
+            None => Self::Session(cx.server_session()),
+        }
+    }
+}
+
+/// The part of a limit that one client can use up: a quarter, and at least one.
+pub(super) fn share_of(limit: usize) -> usize {
+    (limit / 4).max(1)
+}
 
 /// A server behind the gateway.
 pub(super) struct Mount {
@@ -39,15 +57,49 @@ pub(super) struct Link {
     pub(super) calls: Arc<OpenCalls>,
     level: Mutex<Option<LoggingLevel>>,
     /// The place of a session that is not among the shared ones.
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Place>,
+}
+
+/// The places of sessions that serve one request or watch, by the clients that hold them.
+type Places = Arc<Mutex<HashMap<Holder, usize>>>;
+
+/// A place, which is free again when this is dropped.
+struct Place {
+    places: Places,
+    holder: Holder,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = places.get_mut(&self.holder) {
+            *held -= 1;
+            if *held == 0 {
+                places.remove(&self.holder);
+            }
+        }
+    }
 }
 
 /// The client and the upstream of a session.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct LinkKey {
-    front: Option<ServerSession>,
+    /// The session of a client, and the client that it counts for. `None` for sessions that clients share.
+    front: Option<(ServerSession, Holder)>,
     offers: Offers,
     server: usize,
+}
+
+impl LinkKey {
+    fn is_of(&self, session: &ServerSession) -> bool {
+        self.front
+            .as_ref()
+            .is_some_and(|(front, _)| front == session)
+    }
+
+    fn holder(&self) -> Option<&Holder> {
+        self.front.as_ref().map(|(_, holder)| holder)
+    }
 }
 
 type Cell = Arc<OnceCell<Arc<Link>>>;
@@ -60,8 +112,7 @@ pub(super) struct Links {
     open: Mutex<HashMap<LinkKey, Cell>>,
     /// The sessions of clients whose end is awaited.
     followed: Mutex<HashSet<ServerSession>>,
-    /// The places of sessions that serve one request or watch.
-    places: Arc<Semaphore>,
+    places: Places,
     /// Whether the user learns which upstream asks.
     names_questions: bool,
 }
@@ -81,7 +132,7 @@ impl Links {
             max_links,
             open: Mutex::default(),
             followed: Mutex::default(),
-            places: Arc::new(Semaphore::new(max_links.min(Semaphore::MAX_PERMITS))),
+            places: Arc::default(),
             names_questions,
         })
     }
@@ -113,7 +164,7 @@ impl Links {
             return self.open_unshared(mount, &offers, cx).await;
         }
         let key = LinkKey {
-            front: front.clone(),
+            front: front.clone().map(|front| (front, Holder::of(cx))),
             offers: offers.clone(),
             server,
         };
@@ -149,9 +200,31 @@ impl Links {
         offers: &Offers,
         cx: &RequestContext,
     ) -> Result<Arc<Link>> {
-        let place = Arc::clone(&self.places).try_acquire_owned();
-        let place = place.map_err(|_| self.too_many())?;
+        let place = self.place(Holder::of(cx))?;
         self.open(mount, offers, (cx, None), Some(place)).await
+    }
+
+    fn place(&self, holder: Holder) -> Result<Place> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.values().sum::<usize>() >= self.max_links {
+            return Err(self.too_many());
+        }
+        if places
+            .get(&holder)
+            .is_some_and(|held| *held >= self.share())
+        {
+            return Err(self.too_many_of_client());
+        }
+        *places.entry(holder.clone()).or_default() += 1;
+        Ok(Place {
+            places: Arc::clone(&self.places),
+            holder,
+        })
+    }
+
+    /// The number of sessions that one client can hold: its share of the limit, but one for each server in any case.
+    fn share(&self) -> usize {
+        share_of(self.max_links).max(self.mounts.len())
     }
 
     /// Whether an upstream has a session for each client.
@@ -163,9 +236,7 @@ impl Links {
     /// The sessions with upstreams that belong to a session of a client.
     pub(super) fn of(&self, front: &ServerSession) -> Vec<Arc<Link>> {
         let open = self.lock();
-        let own = open
-            .iter()
-            .filter(|(key, _)| key.front.as_ref() == Some(front));
+        let own = open.iter().filter(|(key, _)| key.is_of(front));
         own.filter_map(|(_, cell)| cell.get().cloned()).collect()
     }
 
@@ -182,8 +253,12 @@ impl Links {
         if open.len() >= self.max_links {
             return Err(self.too_many());
         }
+        let is_own = |it: &&LinkKey| key.holder().is_some() && it.holder() == key.holder();
+        if open.keys().filter(is_own).count() >= self.share() {
+            return Err(self.too_many_of_client());
+        }
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(front) = key.front.clone()
+        if let Some((front, _)) = key.front.clone()
             && followed.insert(front.clone())
         {
             let links = Arc::downgrade(self);
@@ -191,8 +266,7 @@ impl Links {
                 // The reason is of no interest.
                 let _ = front.wait().await;
                 if let Some(links) = links.upgrade() {
-                    let ended = |it: &LinkKey| it.front.as_ref() == Some(&front);
-                    links.lock().retain(|it, _| !ended(it));
+                    links.lock().retain(|it, _| !it.is_of(&front));
                     let mut followed = links
                         .followed
                         .lock()
@@ -213,6 +287,14 @@ impl Links {
         ))
     }
 
+    fn too_many_of_client(&self) -> Error {
+        Error::limit(format!(
+            "the client already has {} of the {} sessions of `Gateway::max_sessions`; try again later",
+            self.share(),
+            self.max_links
+        ))
+    }
+
     fn forget(&self, key: &LinkKey, cell: &Cell) {
         let mut open = self.lock();
         if open.get(key).is_some_and(|it| Arc::ptr_eq(it, cell)) {
@@ -225,7 +307,7 @@ impl Links {
         mount: &Mount,
         offers: &Offers,
         (cx, front): (&RequestContext, Option<ServerSession>),
-        place: Option<OwnedSemaphorePermit>,
+        place: Option<Place>,
     ) -> Result<Arc<Link>> {
         let calls = Arc::default();
         let receiver = Receiver {

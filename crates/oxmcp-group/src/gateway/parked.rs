@@ -21,7 +21,7 @@ use tokio::{
 
 use super::{
     events::{Asked, CAPACITY, CallEvent, OpenCall, named},
-    links::Link,
+    links::{Holder, Link, share_of},
     path::random,
     tasks::{Making, Outcome},
 };
@@ -46,6 +46,8 @@ pub(super) struct RunningCall {
     /// The name of the server, which its questions have.
     pub(super) server: Option<String>,
     pub(super) owner: Owner,
+    /// The client that the call counts for while it waits.
+    pub(super) holder: Holder,
     pub(super) _held: CallResources,
 }
 
@@ -67,9 +69,12 @@ pub(super) struct Owner {
     pub(super) target: String,
 }
 
-/// The calls that wait for their clients, by their ids. The permits of the calls bound them.
-#[derive(Default)]
-pub(super) struct ParkedCalls(Arc<Mutex<HashMap<String, ParkedCall>>>);
+/// The calls that wait for their clients. The permits of the calls bound them.
+pub(super) struct ParkedCalls {
+    /// The calls by their ids.
+    waiting: Arc<Mutex<HashMap<String, ParkedCall>>>,
+    max_calls: usize,
+}
 
 /// A call that waits, and the task that ends it if its client does not come back.
 struct ParkedCall {
@@ -78,20 +83,37 @@ struct ParkedCall {
 }
 
 impl ParkedCalls {
+    pub(super) fn new(max_calls: usize) -> Self {
+        Self {
+            waiting: Arc::default(),
+            max_calls,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, ParkedCall>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// # Errors
-    /// If the operating system provides no random bytes.
+    /// If too many calls of the client wait, or the operating system provides no random bytes.
     pub(super) fn put(&self, call: RunningCall) -> Result<String> {
         let mut id = String::from(PARKED);
         for byte in random::<16>()? {
             // Writing to a string cannot fail.
             let _ = write!(id, "{byte:02x}");
         }
+        let share = share_of(self.max_calls);
         let mut parked = self.lock();
-        let (calls, own) = (Arc::downgrade(&self.0), id.clone());
+        let own = parked.values().filter(|it| it.call.holder == call.holder);
+        if own.count() >= share {
+            drop(parked);
+            return Err(Error::limit(format!(
+                "the client already has {share} waiting calls of the {} of `Gateway::max_calls`; answer one of them, or try \
+                 again later",
+                self.max_calls
+            )));
+        }
+        let (calls, own) = (Arc::downgrade(&self.waiting), id.clone());
         let expiry = tokio::spawn(async move {
             sleep(PARKED_FOR).await;
             let calls = calls.upgrade();
@@ -162,12 +184,10 @@ impl RunningCall {
                 Some(event) = self.events.recv() => self.pass(cx, event).await,
                 outcome = &mut self.future => {
                     let outcome = outcome?;
-                    // Other calls of the session may add events.
-                    for _ in 0..CAPACITY {
-                        match self.events.try_recv() {
-                            Ok(event) => self.pass(cx, event).await,
-                            Err(_) => break,
-                        }
+                    let (_, ended) = mpsc::channel(1);
+                    let mut events = std::mem::replace(&mut self.events, ended);
+                    for event in arrived(&mut events) {
+                        self.pass(cx, event).await;
                     }
                     return Ok(Some(outcome));
                 }
@@ -231,5 +251,31 @@ impl RunningCall {
             // The upstream may have given up.
             let _ = answer.send(answered);
         });
+    }
+}
+
+/// The events that have arrived, at most as many as can wait: other calls of the session may add more without end.
+fn arrived<T>(events: &mut mpsc::Receiver<T>) -> impl Iterator<Item = T> {
+    (0..CAPACITY).map_while(|_| events.try_recv().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_are_added_without_end_are_left() {
+        let (sender, mut events) = mpsc::channel(CAPACITY);
+        sender.try_send(0).unwrap();
+        let mut passed = 0;
+        for event in arrived(&mut events) {
+            passed += 1;
+            // An end, so that the test has one.
+            if event < 10 * CAPACITY {
+                sender.try_send(event + 1).unwrap();
+            }
+        }
+        assert_eq!(passed, CAPACITY);
+        assert_eq!(arrived(&mut events).next(), Some(CAPACITY));
     }
 }
