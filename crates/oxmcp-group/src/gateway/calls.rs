@@ -1,7 +1,8 @@
 //! The calls that a gateway passes on.
 //!
-//! A modern upstream asks in its result, which is passed on as it is. A call of a legacy upstream that asks is
-//! [parked](super::parked). In both cases the client repeats its request with the answers, in the way of its revision.
+//! A modern upstream asks in its result, which is passed on, its state sealed for the client and the target. A call of a legacy
+//! upstream that asks is [parked](super::parked). In both cases the client repeats its request with the answers, in the way of
+//! its revision.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,9 +30,6 @@ use super::{
 /// The longest time without a response or progress of an upstream. The client has its own timeout, and cancels.
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// The beginning of the state of a request that is the state of the upstream.
-const UPSTREAM: &str = "state:";
-
 /// From the most to the least verbose.
 const LEVELS: [LoggingLevel; 8] = [
     LoggingLevel::Debug,
@@ -53,12 +51,13 @@ pub(super) async fn pass_on<M: Passed>(
 ) -> Result<Reply<M::Result>> {
     let principal = cx.principal().map(|it| it.as_str().to_owned());
     let task = cx.task_id();
+    let bound_to = [M::NAME, gateway.group.label_at(server), target];
     let owner = Owner {
         principal,
         // A task outlives its request.
         request: request_of(cx).filter(|_| task.is_none()),
         task,
-        target: format!("{} {server} {target}", M::NAME),
+        target: bound_to.join(" "),
     };
     let state = cx.request_state();
     let mut running = match state.as_deref() {
@@ -67,7 +66,10 @@ pub(super) async fn pass_on<M: Passed>(
             running.answer(cx);
             running
         }
-        state => begin(gateway, cx, (server, owner), state, call).await?,
+        sealed => {
+            let state = sealed.map(|it| cx.open_state(&bound_to, it));
+            begin(gateway, cx, (server, owner), state.transpose()?, call).await?
+        }
     };
     let is_open = running.asked.is_empty();
     if is_open && let Some(outcome) = run(&mut running, cx).await? {
@@ -82,7 +84,7 @@ pub(super) async fn pass_on<M: Passed>(
                     questions.into_iter().map(named).collect()
                 });
                 let state = asked.request_state.unwrap_or_default();
-                asked.request_state = Some(format!("{UPSTREAM}{state}"));
+                asked.request_state = Some(cx.seal_state(&bound_to, state)?);
                 Ok(Reply::InputRequired(asked))
             }
         };
@@ -133,7 +135,7 @@ async fn begin<M: Passed>(
     gateway: &Inner,
     cx: &RequestContext,
     (server, owner): (usize, Owner),
-    state: Option<&str>,
+    state: Option<String>,
     call: impl FnOnce(&ClientSession) -> Call<M>,
 ) -> Result<RunningCall> {
     let permit = permit(gateway)?;
@@ -156,7 +158,6 @@ async fn begin<M: Passed>(
     }
     let is_modern = link.session.revision().is_modern();
     if is_modern {
-        let state = state.and_then(|it| it.strip_prefix(UPSTREAM));
         call = call.input_responses(cx.input_responses());
         if let Some(state) = state.filter(|it| !it.is_empty()) {
             call = call.request_state(state);

@@ -1,7 +1,7 @@
 //! The extensions of the upstreams: what the gateway declares of them, and their methods, which it passes on without knowing them.
 
 use oxmcp::{
-    ClientSession, Error, ErrorCode, RequestContext, Result,
+    ClientSession, Error, ErrorCode, RequestContext, Result, WeakServer,
     middleware::{Next, Request, Response},
     protocol::{JsonObject, Meta, OrderedMap, RawJson, ServerCapabilities, method},
     tasks,
@@ -27,6 +27,9 @@ const ELICIT: &str = "elicitation/create";
 
 /// The member of a request or a result with its metadata.
 const META: &str = "_meta";
+
+/// The member of a request or a result with the state that a client keeps between two rounds.
+const STATE: &str = "requestState";
 
 /// The extensions that servers declare together, with their settings. Where two declare the same, each member of the settings is
 /// that of the first that has it.
@@ -71,8 +74,10 @@ pub(super) async fn serve(inner: &Inner, request: Request, next: Next) -> Result
         pass_notification(inner, &cx, &name, &params).await;
         return served;
     }
+    let front = inner.server.get().and_then(WeakServer::upgrade);
+    let is_own = front.is_some_and(|it| it.serves_method(&name));
     match served {
-        Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND => {
+        Err(error) if error.code() == ErrorCode::METHOD_NOT_FOUND && !is_own => {
             tokio::select! {
                 biased;
                 () = cx.cancelled() => Err(Error::cancelled("the call was cancelled")),
@@ -93,6 +98,8 @@ async fn pass_on(
     let Some(server) = route(inner, name, &mut members)? else {
         return Err(Error::method_not_found(name));
     };
+    let bound_to = [name, inner.group.label_at(server)];
+    change_state(&mut members, |sealed| cx.open_state(&bound_to, &sealed))?;
     let meta = Value::Object(passed_meta(inner, cx)?);
     members.insert(META, meta.into());
     let params = to_raw_value(&members).map_err(unwritten)?;
@@ -102,6 +109,7 @@ async fn pass_on(
     let result = link.session.request_raw(name, &params).await;
     let result = result.map_err(|error| named_error(label.as_deref(), error))?;
     let mut result = exposed(inner, (server, cx), &result)?;
+    change_state(&mut result, |state| cx.seal_state(&bound_to, state))?;
     if let Some(label) = label {
         name_questions(&label, &mut result);
     }
@@ -163,6 +171,18 @@ fn route(inner: &Inner, name: &str, members: &mut OrderedMap<RawJson>) -> Result
         (Some((server, _)), _) | (None, [(server, _)]) => Some(*server),
         _ => None,
     })
+}
+
+/// Changes the state that a client keeps between two rounds, if there is one.
+fn change_state(
+    members: &mut OrderedMap<RawJson>,
+    change: impl FnOnce(String) -> Result<String>,
+) -> Result<()> {
+    let state = members.get(STATE).map(|it| serde_json::from_str(it.get()));
+    if let Some(Ok(state)) = state {
+        members.insert(STATE, Value::String(change(state)?).into());
+    }
+    Ok(())
 }
 
 /// Adds the name of the upstream to the questions in a result.

@@ -1,8 +1,12 @@
 //! Extensions through a gateway: what is declared, and methods and notifications that the gateway does not know.
 
+use std::time::Duration;
+
 use oxmcp::{
     Client, ErrorCode, Extension, RequestContext, Resource, Revision, SearchOptions, Server, Tool,
+    middleware::{Next, Request, Response, from_fn},
     protocol::{EmptyParams, Method, Notification, NotificationParams, Payload},
+    testing::ScriptedPeer,
 };
 use serde_json::{
     Value, json,
@@ -11,7 +15,7 @@ use serde_json::{
 use tokio::sync::mpsc;
 
 use crate::{
-    gateway_support::{REVISIONS, connect, gateway, host},
+    gateway_support::{REVISIONS, connect, connect_as, gateway, host, pairs, start},
     support::{server, tool},
 };
 
@@ -210,5 +214,203 @@ async fn gateway_can_be_searched() {
         let call = json!({"name": "post_send_mail", "arguments": {"to": "Ada"}});
         let sent = session.call_tool("call_tool", call).await.unwrap();
         assert_eq!(sent.to_text(), r#"{"to":"Ada"}"#, "{front}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_method_that_finds_nothing_is_not_passed_on() {
+    for front in REVISIONS {
+        for upstream in REVISIONS {
+            let refuse = || async { Err::<Value, _>(oxmcp::Error::method_not_found("this place")) };
+            let own = Server::new("all", "1.0.0").method(Now::NAME, refuse);
+            let gateway = gateway().mount("hall", clock("hall", upstream));
+            let gateway = gateway.start(own).await.unwrap();
+            let session = connect(&gateway, declaring_host(front)).await;
+            let time = session.request::<Now>(EmptyParams::default()).await;
+            let Err(error) = time else {
+                panic!("{front} {upstream}: the upstream has answered");
+            };
+            assert_eq!(error.code(), ErrorCode::METHOD_NOT_FOUND);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn methods_of_tasks_stay_with_the_gateway() {
+    for front in REVISIONS {
+        let reached = || async { Ok::<_, oxmcp::Error>(json!({"reached": true})) };
+        let upstream = Server::new("a", "1.0.0").method("com.example/reach", reached);
+        let gateway = start(gateway().mount("a", upstream)).await;
+        // Our client would not send it.
+        let (mut peer, transport) = ScriptedPeer::new().await;
+        gateway.server().connect(transport).await.unwrap();
+        if !front.is_modern() {
+            peer.initialize(front).await.unwrap();
+        }
+        let mut ask = async |method: &str| {
+            let params = match front.is_modern() {
+                true => json!({"_meta": ScriptedPeer::modern_meta()}),
+                false => json!({}),
+            };
+            let request =
+                json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
+            peer.ask(request).await.unwrap()
+        };
+        let reached = ask("com.example/reach").await;
+        assert_eq!(
+            reached["result"]["reached"],
+            json!(true),
+            "{front}: {reached}"
+        );
+        let refused = ask("tasks/steal").await;
+        assert_eq!(
+            refused["error"]["code"],
+            json!(-32601),
+            "{front}: {refused}"
+        );
+    }
+}
+
+/// A server that names the notifications that it gets.
+fn noting(label: &'static str, server: Server, noted: mpsc::Sender<&'static str>) -> Server {
+    let note = move |request: Request, next: Next| {
+        let noted = noted.clone();
+        async move {
+            if request.method() == Wound::NAME {
+                let _ = noted.try_send(label);
+            }
+            next.run(request).await
+        }
+    };
+    server.layer(from_fn(note))
+}
+
+#[tokio::test(start_paused = true)]
+async fn notifications_reach_only_servers_with_the_extension() {
+    let revision = Revision::V2025_11_25;
+    let (sender, mut noted) = mpsc::channel(8);
+    let other = Extension::new("com.example/other").settings(json!({}));
+    let plain = server("plain", &["x"]).revisions([revision]);
+    let other = plain.clone().extension(other);
+    let hall = clock("hall", revision).tool(tool("x", "x"));
+    let gateway = gateway()
+        .mount("plain", noting("plain", plain, sender.clone()))
+        .mount("other", noting("other", other, sender.clone()))
+        .mount("hall", noting("hall", hall, sender));
+    let gateway = start(gateway).await;
+    let session = connect(&gateway, declaring_host(revision)).await;
+    for name in ["plain", "other", "hall"] {
+        session.call_tool(format!("{name}_x"), ()).await.unwrap();
+    }
+    let params = to_raw_value(&json!({})).unwrap();
+    session.notify_raw(Wound::NAME, &params).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(noted.try_recv(), Ok("hall"));
+    assert!(noted.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn reserved_metadata_of_an_upstream_is_dropped() {
+    let revision = Revision::V2025_11_25;
+    let wind = |cx: RequestContext| async move {
+        let params = json!({"hour": 7, "_meta": {
+            "io.modelcontextprotocol/forged": 1, "com.example/own": 2,
+        }});
+        cx.notify_raw(Wound::NAME, &to_raw_value(&params).unwrap())
+            .await?;
+        Ok::<_, oxmcp::Error>("wound")
+    };
+    let hall = clock("hall", revision).tool(Tool::new("wind", "Winds the clock", wind));
+    let gateway = start(gateway().mount("hall", hall)).await;
+    let (sender, mut got) = mpsc::channel(8);
+    let note = move |request: Request, next: Next| {
+        let sender = sender.clone();
+        async move {
+            if request.method() == Wound::NAME {
+                let params = request.raw_params().unwrap().get().to_owned();
+                let _ = sender.try_send(params);
+            }
+            next.run(request).await
+        }
+    };
+    let client = declaring_host(revision).layer(from_fn(note));
+    let session = connect(&gateway, client).await;
+    session.call_tool("hall_wind", ()).await.unwrap();
+    let params: Value = serde_json::from_str(&got.recv().await.unwrap()).unwrap();
+    assert_eq!(params, json!({"hour": 7, "_meta": {"com.example/own": 2}}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_of_a_method_belongs_to_its_client() {
+    let next = |params: Box<RawValue>| async move {
+        let params: Value = serde_json::from_str(params.get()).unwrap();
+        match params.get("requestState") {
+            Some(state) => json!({"back": state}),
+            None => json!({"resultType": "input_required", "requestState": "round 2"}),
+        }
+    };
+    let revision = Revision::V2026_07_28;
+    let upstream =
+        Server::new("a", "1.0.0").layer(from_fn(move |request: Request, run: Next| async move {
+            if request.method() != "com.example/next" {
+                return run.run(request).await;
+            }
+            let params = request.raw_params().unwrap().to_owned();
+            Response::new(&next(params).await)
+        }));
+    let gateway = start(gateway().mount("a", upstream.pass_unknown_methods())).await;
+    let client = || host().revisions([revision]);
+    let ann = connect_as(&gateway, client(), "ann").await;
+    let bob = connect_as(&gateway, client(), "bob").await;
+    let params = to_raw_value(&json!({})).unwrap();
+    let asked = ann.request_raw("com.example/next", &params).await.unwrap();
+    let asked: Value = serde_json::from_str(asked.get()).unwrap();
+    let state = asked["requestState"].as_str().unwrap();
+    assert_ne!(state, "round 2");
+    let params = to_raw_value(&json!({"requestState": state})).unwrap();
+    let error = bob.request_raw("com.example/next", &params).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.message(), "Invalid or expired requestState");
+    let back = ann.request_raw("com.example/next", &params).await.unwrap();
+    let back: Value = serde_json::from_str(back.get()).unwrap();
+    assert_eq!(back["back"], json!("round 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_of_tools_are_those_of_their_server() {
+    for (front, upstream) in pairs(REVISIONS) {
+        let app = |place: &str| {
+            let show = tool("show", "shown").entry(|entry| {
+                entry.meta.insert(
+                    "ui",
+                    json!({"resourceUri": "ui://page", "visibility": ["model"]}),
+                );
+                entry.meta.insert("ui/resourceUri", json!("ui://page"));
+            });
+            let page = Resource::text("ui://page", "page", format!("page of {place}"));
+            let server = Server::new(place, "1.0.0").tool(show).resource(page);
+            server.revisions([upstream])
+        };
+        let gateway = gateway()
+            .mount("hall", app("hall"))
+            .mount("attic", app("attic"));
+        let gateway = start(gateway).await;
+        let session = connect(&gateway, host().revisions([front])).await;
+        let tools = session.tools().all().await.unwrap();
+        assert_eq!(tools.len(), 2);
+        for tool in &tools {
+            let ui = tool.meta.get("ui").unwrap();
+            assert_eq!(ui["visibility"], json!(["model"]));
+            let uri = ui["resourceUri"].as_str().unwrap();
+            assert_eq!(tool.meta.get("ui/resourceUri"), Some(&json!(uri)));
+            let read = session.read_resource(uri).await.unwrap();
+            let place = tool.name.strip_suffix("_show").unwrap();
+            let expected = format!("page of {place}");
+            assert_eq!(
+                read.contents[0].as_text(),
+                Some(expected.as_str()),
+                "{front} {upstream}"
+            );
+        }
     }
 }

@@ -1,6 +1,10 @@
 //! Gateways in this process, and clients of them.
 
-use oxmcp::{Client, ClientSession, Revision, Server, in_memory, protocol::CallToolResult};
+use oxmcp::{
+    Client, ClientSession, Limits, Principal, Result, Revision, Server, in_memory,
+    protocol::CallToolResult,
+    transport::{BoxReadHalf, BoxTransport, BoxWriteHalf, Frame, ReadHalf, Transport, boxed},
+};
 use oxmcp_group::{Gateway, GatewaySession};
 
 /// The last revision with sessions, and the newest.
@@ -38,4 +42,51 @@ pub(crate) async fn connect_to(server: &Server, client: Client) -> ClientSession
 
 pub(crate) fn text(result: &CallToolResult) -> &str {
     result.as_text().unwrap_or_default()
+}
+
+/// Connects a client whose messages come from a principal, as over HTTP with authorization.
+pub(crate) async fn connect_as(
+    gateway: &GatewaySession,
+    client: Client,
+    principal: &str,
+) -> ClientSession {
+    let (near, far) = in_memory();
+    let far = Authenticated {
+        inner: boxed(far),
+        principal: Principal::new(principal),
+    };
+    gateway.server().connect(far).await.unwrap();
+    client.connect(near).await.unwrap()
+}
+
+/// A transport that knows the sender of its messages.
+struct Authenticated {
+    inner: BoxTransport,
+    principal: Principal,
+}
+
+struct AuthenticatedReader {
+    inner: BoxReadHalf,
+    principal: Principal,
+}
+
+impl Transport for Authenticated {
+    type Read = AuthenticatedReader;
+    type Write = BoxWriteHalf;
+
+    async fn connect(&mut self, limits: &Limits) -> Result<(AuthenticatedReader, BoxWriteHalf)> {
+        let (inner, write) = self.inner.connect(limits).await?;
+        let principal = self.principal.clone();
+        Ok((AuthenticatedReader { inner, principal }, write))
+    }
+}
+
+impl ReadHalf for AuthenticatedReader {
+    async fn read(&mut self) -> Result<Option<Frame<'_>>> {
+        let sender = &self.principal;
+        Ok(match self.inner.read().await? {
+            Some(Frame::Message(message)) => Some(Frame::MessageFrom { message, sender }),
+            other => other,
+        })
+    }
 }

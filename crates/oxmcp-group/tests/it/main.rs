@@ -5,6 +5,8 @@
     reason = "helpers of tests fail like tests; clippy excuses only functions with #[test]"
 )]
 
+#[cfg(feature = "gateway")]
+mod clients;
 // Most formats have servers at a URL.
 #[cfg(feature = "http-client")]
 mod config;

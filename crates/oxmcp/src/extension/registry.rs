@@ -124,6 +124,13 @@ impl Extensions {
         Err(Error::method_not_found(name))
     }
 
+    /// Whether there is a method of this name in any revision.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_method(&self, name: &str) -> bool {
+        let mut served = self.all.iter().flat_map(|extension| &extension.methods);
+        served.any(|it| it.name.name == name)
+    }
+
     /// The core method of this name, if an extension serves it in a revision.
     #[cfg(feature = "server")]
     pub(crate) fn core_method(&self, name: &str, revision: Revision) -> Option<&ServedMethod> {

@@ -397,6 +397,14 @@ impl Server {
         self.0.features.peek(|features| features.extensions.has(id))
     }
 
+    /// Returns whether an extension or [`method`](Self::method) of the server serves a method, in any revision. Methods of the
+    /// protocol do not count.
+    #[must_use]
+    pub fn serves_method(&self, name: &str) -> bool {
+        let features = &self.0.features;
+        features.peek(|features| features.extensions.has_method(name))
+    }
+
     /// Returns the [state](Extension::state) of an extension. `None` if the server has no such extension, or its state has
     /// another type.
     #[must_use]
