@@ -83,6 +83,10 @@ pub(super) async fn pass_on<M: Passed>(
                     let named = |(key, it)| (key, named(running.server.as_deref(), it));
                     questions.into_iter().map(named).collect()
                 });
+                // The server in front names itself.
+                if !asked.meta.is_absent() {
+                    asked.meta.remove(Meta::SERVER_INFO);
+                }
                 let state = asked.request_state.unwrap_or_default();
                 asked.request_state = Some(cx.seal_state(&bound_to, state)?);
                 Ok(Reply::InputRequired(asked))

@@ -12,7 +12,7 @@ use oxmcp::{
     CallOutcome, Client, ClientSession, CompletionInput, Limits, Prompt, Reply, RequestContext,
     Resource, Result, Revision, Server, ServerSession, Tool, in_memory,
     keys::StateKey,
-    protocol::{CompleteParams, CompletionReference, InputRequiredResult},
+    protocol::{CompleteParams, CompletionReference, InputRequiredResult, Meta},
     transport::{BoxReadHalf, BoxTransport, BoxWriteHalf, Frame, ReadHalf, Transport, boxed},
 };
 use oxmcp_group::{Gateway, GatewaySession, Upstream};
@@ -58,7 +58,11 @@ async fn node(key: u8) -> GatewaySession {
 
 async fn state_of(session: &ClientSession, tool: &str) -> String {
     match session.call_tool(tool, ()).manual().await.unwrap() {
-        CallOutcome::InputRequired(asked) => asked.request_state.unwrap(),
+        CallOutcome::InputRequired(asked) => {
+            let server = asked.meta.get(Meta::SERVER_INFO).cloned();
+            assert_eq!(server.unwrap()["name"], "all");
+            asked.request_state.unwrap()
+        }
         other => panic!("{other:?}"),
     }
 }
