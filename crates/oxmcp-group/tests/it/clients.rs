@@ -76,7 +76,7 @@ async fn go_on(session: &ClientSession, tool: &str, state: &str) -> Result<Strin
 }
 
 #[tokio::test(start_paused = true)]
-async fn state_of_an_upstream_belongs_to_its_client_and_target() {
+async fn upstream_state_belongs_to_client_and_target() {
     let (first, second, other) = (node(1).await, node(1).await, node(2).await);
     let ann = connect_as(&first, modern(), "ann").await;
     let state = state_of(&ann, "a_one").await;
@@ -253,7 +253,7 @@ impl ByName {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_do_not_share_watches_of_an_upstream_of_each() {
+async fn watches_of_clients_are_kept_apart() {
     for (front, upstream) in pairs(REVISIONS) {
         let by_name = ByName::new();
         let gateway = start(gateway().mount("a", by_name.upstream(upstream))).await;

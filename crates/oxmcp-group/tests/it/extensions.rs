@@ -218,7 +218,7 @@ async fn gateway_can_be_searched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn own_method_that_finds_nothing_is_not_passed_on() {
+async fn own_method_is_never_passed_on() {
     for front in REVISIONS {
         for upstream in REVISIONS {
             let refuse = || async { Err::<Value, _>(oxmcp::Error::method_not_found("this place")) };
