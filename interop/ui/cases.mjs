@@ -445,6 +445,94 @@ async function hostileServer(world) {
   assert.deepEqual(ui.errors.filter((it) => !/navigat|sandbox|Blocked a frame|Content Security Policy/i.test(it)), []);
 }
 
+/** Asks the program as the page does. */
+const asPage = (url) => async (path, body = {}) => {
+  const { origin, hash } = new URL(url);
+  const headers = { 'x-oxmcp-token': hash.slice(1), 'content-type': 'application/json' };
+  const response = await fetch(`${origin}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return response.status === 204 ? null : response.json();
+};
+
+/** Stops the scripts of a page, until the function that it returns is called. */
+async function hold(page) {
+  const session = await page.createCDPSession();
+  await session.send('Debugger.enable');
+  const paused = new Promise((resolve) => { session.once('Debugger.paused', resolve); });
+  const held = page.evaluate(() => { debugger; });
+  await paused;
+  return async () => {
+    await session.send('Debugger.resume');
+    await held;
+    await session.detach();
+  };
+}
+
+async function eventsThatWereLost(world) {
+  const folder = mkdtempSync(join(tmpdir(), 'oxmcp-ui-'));
+  const [command, ...args] = world.hostile;
+  writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { hostile: { command, args }, notes: { command: world.example('notes') } } }));
+  const { url } = await world.start([], { cwd: folder, env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder } });
+  const ask = asPage(url);
+  for (const server of [0, 1]) {
+    const { consent } = await ask('connect', { server });
+    await ask('connect', { server, command: consent });
+  }
+  const ui = await (await world.page(url)).connected();
+  await ui.page.waitForFunction(() => document.querySelectorAll('.tab .dot.connected').length === 2);
+  await ui.choose('ask');
+  await ui.press('Call tool', '.detail');
+  await ui.page.waitForSelector('ox-questions .question');
+  // The page reads nothing while the call and its question end, and another server is disconnected.
+  const resume = await hold(ui.page);
+  const pour = async (job) => {
+    await ask('run', { server: 0, job, operation: { kind: 'call', tool: 'pour' } });
+    for (;;) if (!(await ask('state')).jobs.includes(job)) return;
+  };
+  // What the browser reads ahead.
+  await pour('first');
+  for (const job of (await ask('state')).jobs) await ask('cancel', { job });
+  for (;;) if (!(await ask('state')).jobs.length) break;
+  await ask('disconnect', { server: 1 });
+  await pour('second');
+  await pour('third');
+  await resume();
+  await ui.shows('.detail .result', /failed.*The result was dropped, because too much has happened since/);
+  await ui.page.waitForFunction(() => !document.querySelector('ox-questions .question'));
+  await ui.page.waitForFunction(() => document.querySelectorAll('.tab .dot.connected').length === 1);
+  // The page goes on as before.
+  await ui.choose('fail');
+  await ui.call('failed');
+  await ui.shows('.detail .result', /-32042/);
+  assert.deepEqual(ui.errors, []);
+}
+
+async function boundsOfThePage(world) {
+  const ui = await (await world.open(['--', ...world.hostile])).connected();
+  const kept = () => ui.page.evaluate(async () => {
+    const { store } = await import('/store.js');
+    const [{ messages, logs, jobs }] = store.servers;
+    return {
+      messages: messages.length, characters: messages.reduce((sum, it) => sum + it.text.length, 0), last: messages.at(-1).text, logs: logs.length,
+      results: [...jobs.values()].filter((it) => it.operation.tool === 'large').length, size: JSON.stringify([...jobs.values()]).length,
+    };
+  });
+  await ui.choose('pour');
+  await ui.call();
+  assert.equal((await kept()).messages > 1300, true);
+  await ui.call();
+  const { messages, characters, last, logs } = await kept();
+  // Bytes limit the messages before their number does, and the oldest are dropped.
+  assert.ok(messages < 2600 && characters <= 32 << 20 && characters > 30 << 20, `${messages} messages have ${characters} characters`);
+  assert.match(last, /poured/);
+  assert.equal(logs, 2000);
+  await ui.choose('large');
+  for (let call = 0; call < 12; call += 1) await ui.call();
+  const { results, size } = await kept();
+  assert.ok(results === 11 && size <= 33 << 20, `${results} results have ${size} characters`);
+  assert.deepEqual(ui.errors, []);
+}
+
 /** The page has no build step: its types are in comments. */
 async function typesOfThePage() {
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -542,6 +630,8 @@ export const cases = {
   'tasks, apps and lists that change': tasksAppsAndChanges,
   'servers of configuration files': configuredServers,
   'a hostile server runs nothing in the page': hostileServer,
+  'events that were lost': eventsThatWereLost,
+  'bounds of the page': boundsOfThePage,
   'strangers are refused': strangersAreRefused,
   'keyboard, and names for screen readers': keyboardAndNames,
   'narrow screens and the dark scheme': narrowAndDark,
