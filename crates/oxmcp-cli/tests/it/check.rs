@@ -193,7 +193,7 @@ fn odd_results_are_found_only_with_a_call() {
         ),
         ("empty-content", result(r#"{"content":[]}"#)),
         (
-            "call",
+            "call-error",
             r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"broken"}}"#.to_owned(),
         ),
     ] {
@@ -205,7 +205,11 @@ fn odd_results_are_found_only_with_a_call() {
         );
         assert_eq!(code, 1, "{expected}");
         let (findings, code) = scripted("check-no-call", &script, &[]);
-        assert_eq!((ids(&findings), code), (vec!["revision"], 0), "{expected}");
+        assert_eq!(
+            (ids(&findings), code),
+            (vec!["old-revision"], 0),
+            "{expected}"
+        );
     }
     let with_schema = r#"{"name":"echo","description":"Echoes","inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
     for (expected, line) in [
@@ -294,7 +298,7 @@ fn lists_that_hosts_refuse_are_found() {
         let (findings, _) = scripted("check-output", &script, &["--revision", revision]);
         let found = ids(&findings).contains(&"invalid-schema");
         assert_eq!(found, is_found, "{revision}: {findings:#?}");
-        assert!(!ids(&findings).contains(&"list"), "{findings:#?}");
+        assert!(!ids(&findings).contains(&"list-error"), "{findings:#?}");
     }
     let nothing = r#"{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
     let (findings, _) = scripted(
@@ -302,7 +306,7 @@ fn lists_that_hosts_refuse_are_found() {
         &json!({"initialize": result(nothing)}),
         &[],
     );
-    assert_eq!(ids(&findings), ["offers-nothing", "revision"]);
+    assert_eq!(ids(&findings), ["offers-nothing", "old-revision"]);
 }
 
 #[test]
