@@ -253,6 +253,11 @@ fn lists_that_hosts_refuse_are_found() {
             tool("a", object).replace(r#""description":"d","#, ""),
         ),
         (
+            "no-description",
+            "warning",
+            tool("a", object).replace(r#""d""#, r#"" \u200b\u3164""#),
+        ),
+        (
             "invalid-schema",
             "error",
             tool(
@@ -313,6 +318,16 @@ fn lists_that_hosts_refuse_are_found() {
 fn servers_that_fail_have_a_cause() {
     for (expected, exit, script) in [
         ("stdout", 1, json!({"start": "starting scripted"})),
+        (
+            "list-error",
+            1,
+            json!({"tools/list": r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"broken"}}"#}),
+        ),
+        (
+            "invalid-message",
+            1,
+            json!({"ping": format!("{{\"jsonrpc\":\"2.0\",\"id\":[]}}\n{}", result("{}"))}),
+        ),
         (
             "crash",
             4,
@@ -391,6 +406,36 @@ fn configuration_is_checked_before_its_servers() {
     let (out, _, code) = run_at(&home, &["check", "--json", "broken"]);
     assert!(out.contains("OXMCP_TEST_UNSET"), "{out}");
     assert_eq!(code, 2);
+}
+
+#[test]
+fn urls_get_variables_only_with_consent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let home = folder("check-variables");
+    let remote = json!({"url": url, "headers": {"x-key": "${HOME}"}});
+    let config = json!({"mcpServers": {"remote": remote}});
+    fs::write(home.join("mcp.json"), config.to_string()).unwrap();
+    let (out, err, code) = run_at(&home, &["check", "--all", "--json"]);
+    assert_eq!((out.as_str(), code), ("", 6), "{err}");
+    let expected = format!("mcp.json:remote sends values of the environment to `{url}`");
+    for expected in [&*expected, "header: x-key=${HOME}", "pass `--yes`"] {
+        assert!(err.contains(expected), "{expected}: {err}");
+    }
+    assert!(listener.accept().is_err(), "nothing is contacted");
+    drop(listener);
+    // The user has named the server: it is announced.
+    let note = format!("sending values of the environment to `{url}`");
+    let file = home.join("session.jsonl").display().to_string();
+    for args in [
+        &["inspect", "remote"][..],
+        &["bridge", "remote"],
+        &["record", "remote", &file],
+    ] {
+        let (_, err, _) = run_at(&home, args);
+        assert!(err.contains(&note), "{args:?}: {err}");
+    }
 }
 
 #[test]
