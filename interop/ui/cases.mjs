@@ -471,39 +471,43 @@ async function hold(page) {
 async function eventsThatWereLost(world) {
   const folder = mkdtempSync(join(tmpdir(), 'oxmcp-ui-'));
   const [command, ...args] = world.hostile;
-  writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { hostile: { command, args }, notes: { command: world.example('notes') } } }));
+  const notes = { command: world.example('notes') };
+  writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { asking: notes, ending: notes, noisy: { command, args } } }));
   const { url } = await world.start([], { cwd: folder, env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder } });
   const ask = asPage(url);
-  for (const server of [0, 1]) {
+  const [asking, ending, noisy] = [0, 1, 2];
+  for (const server of [asking, ending, noisy]) {
     const { consent } = await ask('connect', { server });
     await ask('connect', { server, command: consent });
   }
   const ui = await (await world.page(url)).connected();
-  await ui.page.waitForFunction(() => document.querySelectorAll('.tab .dot.connected').length === 2);
-  await ui.choose('ask');
+  const connected = (count) => ui.page.waitForFunction((count) => document.querySelectorAll('.tab .dot.connected').length === count, {}, count);
+  await connected(3);
+  await ui.choose('delete');
   await ui.press('Call tool', '.detail');
   await ui.page.waitForSelector('ox-questions .question');
-  // The page reads nothing while the call and its question end, and another server is disconnected.
+  // The page reads nothing while the call and its question end, and a server is disconnected.
   const resume = await hold(ui.page);
-  const pour = async (job) => {
-    await ask('run', { server: 0, job, operation: { kind: 'call', tool: 'pour' } });
-    for (;;) if (!(await ask('state')).jobs.includes(job)) return;
+  const call = async (tool) => {
+    await ask('run', { server: noisy, job: tool, operation: { kind: 'call', tool } });
+    while ((await ask('state')).jobs.includes(tool));
   };
-  // What the browser reads ahead.
-  await pour('first');
-  for (const job of (await ask('state')).jobs) await ask('cancel', { job });
-  for (;;) if (!(await ask('state')).jobs.length) break;
-  await ask('disconnect', { server: 1 });
-  await pour('second');
-  await pour('third');
+  // More than the browser reads ahead.
+  await call('pour');
+  const [job] = (await ask('state')).jobs;
+  await ask('cancel', { job });
+  while ((await ask('state')).jobs.length);
+  await ask('disconnect', { server: ending });
+  await call('flood');
   await resume();
   await ui.shows('.detail .result', /failed.*The result was dropped, because too much has happened since/);
   await ui.page.waitForFunction(() => !document.querySelector('ox-questions .question'));
-  await ui.page.waitForFunction(() => document.querySelectorAll('.tab .dot.connected').length === 1);
-  // The page goes on as before.
-  await ui.choose('fail');
-  await ui.call('failed');
-  await ui.shows('.detail .result', /-32042/);
+  await connected(2);
+  // The page works as before.
+  await ui.choose('search');
+  await ui.type('query', 'tea');
+  await ui.call();
+  await ui.shows('.detail .result', /tea 1/);
   assert.deepEqual(ui.errors, []);
 }
 
@@ -519,15 +523,20 @@ async function boundsOfThePage(world) {
   });
   await ui.choose('pour');
   await ui.call();
-  assert.equal((await kept()).messages > 1300, true);
   await ui.call();
   const { messages, characters, last, logs } = await kept();
   // Bytes limit the messages before their number does, and the oldest are dropped.
-  assert.ok(messages < 2600 && characters <= 32 << 20 && characters > 30 << 20, `${messages} messages have ${characters} characters`);
+  assert.ok(messages < 2400 && characters <= 32 << 20 && characters > 30 << 20, `${messages} messages have ${characters} characters`);
   assert.match(last, /poured/);
   assert.equal(logs, 2000);
-  await ui.choose('large');
-  for (let call = 0; call < 12; call += 1) await ui.call();
+  // The results of another page are kept as well.
+  for (let call = 0; call < 12; call += 1) {
+    await asPage(ui.url)('run', { server: 0, job: `large ${call}`, operation: { kind: 'call', tool: 'large' } });
+    await ui.page.waitForFunction(async (job) => {
+      const { store } = await import('/store.js');
+      return store.servers[0].jobs.get(job)?.phase === 'done';
+    }, {}, `large ${call}`);
+  }
   const { results, size } = await kept();
   assert.ok(results === 11 && size <= 33 << 20, `${results} results have ${size} characters`);
   assert.deepEqual(ui.errors, []);

@@ -52,7 +52,10 @@ const results = {
     return { content: [{ type: 'text', text: 'x'.repeat(3_000_000) }] };
   },
   pour: () => {
-    for (let index = 0; index < 1300; index += 1) send({ method: 'notifications/message', params: { level: 'error', data: `${index} ${'x'.repeat(15_000)}` } });
+    // Few large messages, and many small ones.
+    for (let index = 0; index < 1200; index += 1) {
+      send({ method: 'notifications/message', params: { level: 'error', data: `${index} ${index < 1100 ? '' : 'x'.repeat(200_000)}` } });
+    }
     return { content: [{ type: 'text', text: 'poured' }] };
   },
   large: () => ({ content: [{ type: 'text', text: 'x'.repeat(3_000_000) }] }),

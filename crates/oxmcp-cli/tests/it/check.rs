@@ -380,7 +380,7 @@ fn configuration_is_checked_before_its_servers() {
     // The files of a folder can be those of others.
     let (out, err, code) = run_at(&home, &["check", "--all", "--json"]);
     assert!(
-        err.contains("mcp.json:good is `") && err.contains("pass `--yes`"),
+        err.contains("mcp.json:good starts `") && err.contains("pass `--yes`"),
         "{err}"
     );
     assert_eq!((out.as_str(), code), ("", 6));
