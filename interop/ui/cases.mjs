@@ -445,6 +445,103 @@ async function hostileServer(world) {
   assert.deepEqual(ui.errors.filter((it) => !/navigat|sandbox|Blocked a frame|Content Security Policy/i.test(it)), []);
 }
 
+/** Asks the program as the page does. */
+const asPage = (url) => async (path, body = {}) => {
+  const { origin, hash } = new URL(url);
+  const headers = { 'x-oxmcp-token': hash.slice(1), 'content-type': 'application/json' };
+  const response = await fetch(`${origin}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return response.status === 204 ? null : response.json();
+};
+
+/** Stops the scripts of a page, until the function that it returns is called. */
+async function hold(page) {
+  const session = await page.createCDPSession();
+  await session.send('Debugger.enable');
+  const paused = new Promise((resolve) => { session.once('Debugger.paused', resolve); });
+  const held = page.evaluate(() => { debugger; });
+  await paused;
+  return async () => {
+    await session.send('Debugger.resume');
+    await held;
+    await session.detach();
+  };
+}
+
+async function eventsThatWereLost(world) {
+  const folder = mkdtempSync(join(tmpdir(), 'oxmcp-ui-'));
+  const [command, ...args] = world.hostile;
+  const notes = { command: world.example('notes') };
+  writeFileSync(join(folder, 'mcp.json'), JSON.stringify({ mcpServers: { asking: notes, ending: notes, noisy: { command, args } } }));
+  const { url } = await world.start([], { cwd: folder, env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder } });
+  const ask = asPage(url);
+  const [asking, ending, noisy] = [0, 1, 2];
+  for (const server of [asking, ending, noisy]) {
+    const { consent } = await ask('connect', { server });
+    await ask('connect', { server, command: consent });
+  }
+  const ui = await (await world.page(url)).connected();
+  const connected = (count) => ui.page.waitForFunction((count) => document.querySelectorAll('.tab .dot.connected').length === count, {}, count);
+  await connected(3);
+  await ui.choose('delete');
+  await ui.press('Call tool', '.detail');
+  await ui.page.waitForSelector('ox-questions .question');
+  // The page reads nothing while the call and its question end, and a server is disconnected.
+  const resume = await hold(ui.page);
+  const call = async (tool) => {
+    await ask('run', { server: noisy, job: tool, operation: { kind: 'call', tool } });
+    while ((await ask('state')).jobs.includes(tool));
+  };
+  // More than the browser reads ahead.
+  await call('pour');
+  const [job] = (await ask('state')).jobs;
+  await ask('cancel', { job });
+  while ((await ask('state')).jobs.length);
+  await ask('disconnect', { server: ending });
+  await call('flood');
+  await resume();
+  await ui.shows('.detail .result', /failed.*The result was dropped, because too much has happened since/);
+  await ui.page.waitForFunction(() => !document.querySelector('ox-questions .question'));
+  await connected(2);
+  // The page works as before.
+  await ui.choose('search');
+  await ui.type('query', 'tea');
+  await ui.call();
+  await ui.shows('.detail .result', /tea 1/);
+  assert.deepEqual(ui.errors, []);
+}
+
+async function boundsOfThePage(world) {
+  const ui = await (await world.open(['--', ...world.hostile])).connected();
+  const kept = () => ui.page.evaluate(async () => {
+    const { store } = await import('/store.js');
+    const [{ messages, logs, jobs }] = store.servers;
+    return {
+      messages: messages.length, characters: messages.reduce((sum, it) => sum + it.text.length, 0), last: messages.at(-1).text, logs: logs.length,
+      results: [...jobs.values()].filter((it) => it.operation.tool === 'large').length, size: JSON.stringify([...jobs.values()]).length,
+    };
+  });
+  await ui.choose('pour');
+  await ui.call();
+  await ui.call();
+  const { messages, characters, last, logs } = await kept();
+  // Bytes limit the messages before their number does, and the oldest are dropped.
+  assert.ok(messages < 2400 && characters <= 32 << 20 && characters > 30 << 20, `${messages} messages have ${characters} characters`);
+  assert.match(last, /poured/);
+  assert.equal(logs, 2000);
+  // The results of another page are kept as well.
+  for (let call = 0; call < 12; call += 1) {
+    await asPage(ui.url)('run', { server: 0, job: `large ${call}`, operation: { kind: 'call', tool: 'large' } });
+    await ui.page.waitForFunction(async (job) => {
+      const { store } = await import('/store.js');
+      return store.servers[0].jobs.get(job)?.phase === 'done';
+    }, {}, `large ${call}`);
+  }
+  const { results, size } = await kept();
+  assert.ok(results === 11 && size <= 33 << 20, `${results} results have ${size} characters`);
+  assert.deepEqual(ui.errors, []);
+}
+
 /** The page has no build step: its types are in comments. */
 async function typesOfThePage() {
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
@@ -542,6 +639,8 @@ export const cases = {
   'tasks, apps and lists that change': tasksAppsAndChanges,
   'servers of configuration files': configuredServers,
   'a hostile server runs nothing in the page': hostileServer,
+  'events that were lost': eventsThatWereLost,
+  'bounds of the page': boundsOfThePage,
   'strangers are refused': strangersAreRefused,
   'keyboard, and names for screen readers': keyboardAndNames,
   'narrow screens and the dark scheme': narrowAndDark,

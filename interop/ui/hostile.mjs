@@ -51,6 +51,14 @@ const results = {
     }
     return { content: [{ type: 'text', text: 'x'.repeat(3_000_000) }] };
   },
+  pour: () => {
+    // Few large messages, and many small ones.
+    for (let index = 0; index < 1200; index += 1) {
+      send({ method: 'notifications/message', params: { level: 'error', data: `${index} ${index < 1100 ? '' : 'x'.repeat(200_000)}` } });
+    }
+    return { content: [{ type: 'text', text: 'poured' }] };
+  },
+  large: () => ({ content: [{ type: 'text', text: 'x'.repeat(3_000_000) }] }),
   odd: () => ({
     content: [{ type: 'text', text: 'odd', annotations: { audience: 5 } }, { type: 'text', text: 'odd', annotations: { audience: [{ toString: 1 }] } }],
   }),
@@ -73,7 +81,7 @@ const methods = {
   }),
   ping: () => ({}),
   'logging/setLevel': () => ({}),
-  'tools/list': () => ({ tools: [tool('content'), tool('flood'), tool('ask'), tool('fail'), tool('odd'), tool('view', { _meta: { ui: { resourceUri: 'ui://hostile/app.html' } } }), tool(SCRIPT)] }),
+  'tools/list': () => ({ tools: [tool('content'), tool('flood'), tool('pour'), tool('large'), tool('ask'), tool('fail'), tool('odd'), tool('view', { _meta: { ui: { resourceUri: 'ui://hostile/app.html' } } }), tool(SCRIPT)] }),
   'tools/call': async ({ name, _meta }) => {
     token = _meta?.progressToken;
     if (name === 'fail') throw { code: -32042, message: SCRIPT, data: { elicitations: 5 } };

@@ -241,7 +241,7 @@ pub(crate) struct Check {
     /// Check all servers of all configuration files, as `oxmcp config list` shows them.
     #[arg(long, conflicts_with_all = ["words", "program", "call"])]
     pub all: bool,
-    /// Start the programs that files of the current folder name without asking.
+    /// Use the servers that files of the current folder name without asking: start programs, and send values of the environment to URLs.
     #[arg(short, long, requires = "all")]
     pub yes: bool,
     /// Call this tool, with the arguments that follow the server, and check its result.

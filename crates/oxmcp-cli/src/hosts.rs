@@ -129,6 +129,14 @@ pub(crate) struct Found {
     pub(crate) config: ServerConfig,
 }
 
+impl Found {
+    /// Everything that the user must agree to before the server is used: its program, or a URL that gets values of the environment.
+    pub(crate) fn consent(&self) -> Option<String> {
+        let is_asked = self.config.command_line().is_some() || self.config.sends_variables();
+        is_asked.then(|| self.config.consent_text())
+    }
+}
+
 /// A file or a server that cannot be used: its label, its path, and the reason.
 pub(crate) type Unusable = (String, String, Failure);
 

@@ -79,9 +79,7 @@ pub(crate) async fn connect_with(
     options: &Connection,
     terminal: &Terminal,
 ) -> Result<ClientSession> {
-    if let Some(command) = server.configured_command() {
-        terminal.note(&format!("starting `{command}`"));
-    }
+    server.announce(terminal);
     let transport = server.transport(options, terminal)?;
     let connected = if terminal.shows_wire() {
         let terminal = terminal.clone();

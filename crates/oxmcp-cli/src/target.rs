@@ -140,23 +140,23 @@ impl Server {
         boxed(Command::new(""))
     }
 
-    /// The command line of the program, if the server is one that a configuration file names.
-    pub(crate) fn configured_command(&self) -> Option<&str> {
-        match &self.place {
-            Place::Config(found) => found.config.command_line(),
-            Place::Url(_) | Place::Program(_) => None,
+    /// Tells the user what a configuration file lets the command do: start a program, or send values of the environment.
+    pub(crate) fn announce(&self, terminal: &Terminal) {
+        let Place::Config(found) = &self.place else {
+            return;
+        };
+        if let Some(command) = found.config.command_line() {
+            terminal.note(&format!("starting `{command}`"));
+        } else if found.config.sends_variables() {
+            let url = hosts::reach(&found.config);
+            terminal.note(&format!("sending values of the environment to `{url}`"));
         }
     }
 
-    /// Everything that the user must agree to before the server is used, if a configuration file names it: its program, or a URL
-    /// that gets values of the environment.
+    /// Everything that the user must agree to before the server is used, if a configuration file names it.
     pub(crate) fn consent(&self) -> Option<String> {
         match &self.place {
-            Place::Config(found) => {
-                let is_asked =
-                    found.config.command_line().is_some() || found.config.sends_variables();
-                is_asked.then(|| found.config.consent_text())
-            }
+            Place::Config(found) => found.consent(),
             Place::Url(_) | Place::Program(_) => None,
         }
     }

@@ -68,9 +68,7 @@ async fn start(
     for server in servers {
         // Errors of the options are told now; later there is nobody to tell.
         drop(server.transport(&options, terminal)?);
-        if let Some(command) = server.configured_command() {
-            terminal.note(&format!("starting `{command}`"));
-        }
+        server.announce(terminal);
         let (options, terminal) = (Arc::clone(&options), terminal.clone());
         let label = server.label.clone();
         let open = move || {

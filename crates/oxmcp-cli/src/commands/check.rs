@@ -6,6 +6,7 @@ mod launch;
 mod lists;
 mod report;
 mod sarif;
+mod warnings;
 
 use oxmcp::{ClientSession, Revision};
 use serde_json::json;
@@ -24,14 +25,6 @@ use crate::{
     terminal::Terminal,
     trace,
 };
-
-/// Parts of the warnings of the SDK that are no findings of their own, or are about this machine.
-const OF_NO_SERVER: [&str; 4] = [
-    "tolerat",
-    "still waiting for the first response",
-    "credentials",
-    "keyring",
-];
 
 /// The findings about what a server lists, without calling a tool.
 ///
@@ -96,7 +89,7 @@ async fn all(
     let mut reports = Vec::new();
     let found = hosts::all(terminal);
     if !is_agreed {
-        confirm_programs(&found, terminal)?;
+        confirm(&found, terminal)?;
     }
     for found in found {
         let mut report = match found {
@@ -118,35 +111,39 @@ async fn all(
     Ok(reports)
 }
 
-/// Asks about the programs of the current folder: its files may be those of a cloned repository.
+/// Asks about the servers of the current folder: its files may be those of a cloned repository, and name any program, or a URL to send
+/// secrets of the environment to.
 ///
 /// # Errors
 /// The user does not agree, or there is nobody to ask.
-fn confirm_programs(
-    found: &[Result<(String, Found), Unusable>],
-    terminal: &Terminal,
-) -> Result<()> {
+fn confirm(found: &[Result<(String, Found), Unusable>], terminal: &Terminal) -> Result<()> {
     let of_folder = found.iter().flatten().filter(|it| it.1.path.is_relative());
     let mut count = 0;
     for (label, it) in of_folder {
-        if it.config.command_line().is_some() {
-            let text = it.config.consent_text();
+        if let Some(text) = it.consent() {
             let mut lines = text.lines();
-            let command = lines.next().unwrap_or_default();
-            terminal.tell(&format!("{label} is `{command}`"));
+            let reach = lines.next().unwrap_or_default();
+            let act = match it.config.command_line() {
+                Some(_) => "starts",
+                None => "sends values of the environment to",
+            };
+            terminal.tell(&format!("{label} {act} `{reach}`"));
             lines.for_each(|line| terminal.tell(&format!("  {line}")));
             count += 1;
         }
     }
     let question = match count {
         0 => return Ok(()),
-        1 => "Start this program of the current folder?".to_owned(),
-        _ => format!("Start these {count} programs of the current folder?"),
+        1 => "Use this server of the current folder?".to_owned(),
+        _ => format!("Use these {count} servers of the current folder?"),
     };
-    let remedy = "pass `--yes` to start the programs, or check one server";
+    let remedy = "pass `--yes` to use the servers, or check one server";
     match terminal.confirm(&question, remedy)? {
         true => Ok(()),
-        false => Err(Failure::new(Reason::Refused, "nothing was started")),
+        false => Err(Failure::new(
+            Reason::Refused,
+            "nothing was started or contacted",
+        )),
     }
 }
 
@@ -184,7 +181,7 @@ async fn check(
         Err(failure) if failure.reason() == Reason::Usage => return Err(failure),
         Err(failure) => {
             report.unusable = Some(launch::explain(&mut report, &failure, server));
-            overlooked(&mut report);
+            warnings::check(&mut report);
             return Ok(report);
         }
     };
@@ -201,39 +198,22 @@ async fn check(
             }
         }
         Err(error) => {
-            report.add(("list", Severity::Error), "server", error.to_string(), "");
+            report.add(
+                ("list-error", Severity::Error),
+                "server",
+                error.to_string(),
+                "answer the requests for lists as the capabilities of the server declare",
+            );
             report.unusable = Some(Failure::from(error).reason());
         }
     }
     manners(&mut report, &session).await;
     session::close(&session).await;
-    overlooked(&mut report);
+    warnings::check(&mut report);
     revisions(&mut report, server, options, terminal, session.revision()).await;
     behind_a_balancer(&mut report, server, options, terminal).await;
     trace::take_warnings();
     Ok(report)
-}
-
-/// Reports the warnings of the SDK. The deviations that it tolerates are findings of their own.
-fn overlooked(report: &mut Report) {
-    for warning in trace::take_warnings() {
-        if warning.contains("is not a message") {
-            if report.findings.iter().any(|it| it.id == "stdout") {
-                continue;
-            }
-            let remedy = "print logs to standard error: standard output is for messages only";
-            let line = warning.split_once(" line=").map_or("", |(_, line)| line);
-            let message = format!("printed a line that is not a message: {line}");
-            report.add(
-                ("stdout", Severity::Error),
-                "standard output",
-                message,
-                remedy,
-            );
-        } else if !OF_NO_SERVER.iter().any(|it| warning.contains(it)) {
-            report.add(("warning", Severity::Warning), "connection", warning, "");
-        }
-    }
 }
 
 /// Checks the answers to requests that every server must answer, and reports the deviations that were tolerated.
@@ -289,7 +269,7 @@ async fn revisions(
     let latest = Revision::LATEST;
     if !report.revisions.contains(&latest.as_str()) && !is_pinned {
         report.add(
-            ("revision", Severity::Note),
+            ("old-revision", Severity::Note),
             "server",
             format!("does not speak the latest revision, {latest}"),
             "update the server's SDK",

@@ -26,11 +26,19 @@ use crate::{
 pub(crate) fn install(args: &Install, as_json: bool, terminal: &Terminal) -> Result<()> {
     let entries = entry::entries(args, terminal)?;
     let replaces = args.replace;
-    let plan = |host: HostName, text: &str| {
-        let mut text = text.to_owned();
+    let plan = |host: HostName, change: &Change| {
+        let mut text = change.after.clone();
         for entry in &entries {
             let value = host::value(host, entry)?;
-            text = edit::insert(host, &text, &entry.name, value, replaces)?;
+            let is_ours = is_written(host, change, &entry.name)?;
+            let inserted = edit::insert(host, &text, &entry.name, value, replaces && !is_ours);
+            text = inserted.map_err(|failure| match is_ours {
+                true => Failure::usage(format!(
+                    "{} needs another form of the server than a host that shares the file; install for one of them",
+                    host::label(host)
+                )),
+                false => failure,
+            })?;
         }
         Ok(text)
     };
@@ -51,10 +59,12 @@ pub(crate) fn install(args: &Install, as_json: bool, terminal: &Terminal) -> Res
 }
 
 pub(crate) fn uninstall(args: &Uninstall, as_json: bool, terminal: &Terminal) -> Result<()> {
-    let plan = |host: HostName, text: &str| {
-        let mut text = text.to_owned();
+    let plan = |host: HostName, change: &Change| {
+        let mut text = change.after.clone();
         for name in &args.names {
-            text = edit::remove(host, &text, name)?;
+            if !is_written(host, change, name)? {
+                text = edit::remove(host, &text, name)?;
+            }
         }
         Ok(text)
     };
@@ -63,7 +73,16 @@ pub(crate) fn uninstall(args: &Uninstall, as_json: bool, terminal: &Terminal) ->
     Ok(())
 }
 
-type Plan<'a> = &'a dyn Fn(HostName, &str) -> Result<String>;
+/// Whether another host of this command has changed the entry: hosts can share a file by a link, and the place in it.
+fn is_written(host: HostName, change: &Change, name: &str) -> Result<bool> {
+    if !change.is_change() {
+        return Ok(false);
+    }
+    let before = edit::find(host, &change.before, name)?;
+    Ok(before != edit::find(host, &change.after, name)?)
+}
+
+type Plan<'a> = &'a dyn Fn(HostName, &Change) -> Result<String>;
 
 /// The changes of all files. None is written if one of them cannot be made.
 fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
@@ -82,7 +101,7 @@ fn changes(place: &Place, plan: Plan<'_>) -> Result<Vec<Change>> {
             Some(index) => changes.remove(index),
             None => change,
         };
-        let after = plan(*host, &change.after);
+        let after = plan(*host, &change);
         let after =
             after.map_err(|failure| failure.of_server(&change.path.display().to_string()))?;
         changes.push(change.to(after));

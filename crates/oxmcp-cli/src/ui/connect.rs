@@ -31,6 +31,9 @@ const MAX_MESSAGE: usize = 256 << 10;
 /// The bytes of a line of standard error, or of a log message, that the page shows.
 const MAX_LOG: usize = 16 << 10;
 
+/// The bytes of the name of a logger, or of the ID of a question, that the page shows.
+const MAX_NAME: usize = 256;
+
 /// Everything that a session of the page needs.
 pub(crate) struct Connector {
     pub events: Arc<Events>,
@@ -151,11 +154,13 @@ impl Connector {
             .on_log(move |message: LoggingMessageParams, _| {
                 let text = cut(message.data.get(), MAX_LOG);
                 let level = message.level.as_str();
-                let log = json!({"level": level, "logger": message.logger, "text": text});
+                let logger = message.logger.as_deref().map(|it| cut(it, MAX_NAME));
+                let log = json!({"level": level, "logger": logger, "text": text});
                 logs.push("log", Some(id), log);
                 std::future::ready(())
             })
             .on_elicitation_complete(move |elicitation, _| {
+                let elicitation = cut(&elicitation, MAX_NAME);
                 completed.push("visited", Some(id), json!({"elicitation": elicitation}));
                 std::future::ready(())
             })

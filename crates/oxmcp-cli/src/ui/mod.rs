@@ -12,6 +12,7 @@
 mod assets;
 mod catalog;
 mod connect;
+mod ends;
 mod events;
 mod hub;
 mod operation;
@@ -30,7 +31,7 @@ use crate::{
     failure::{Failure, Reason, Result},
     output,
     terminal::{Terminal, stopped},
-    ui::{hub::Hub, web::Site},
+    ui::{ends::Ends, hub::Hub, web::Site},
 };
 
 /// Serves the page until the user stops the program.
@@ -66,7 +67,8 @@ pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<
     }
     if opens {
         let terminal = terminal.clone();
-        // A browser in the terminal runs until the user leaves it. Others may read its command line, so the token is not in it.
+        // A browser in the terminal runs until the user leaves it. Other users can read its arguments: the token is not in them, and
+        // the code is refused to them.
         spawn_blocking(move || {
             if webbrowser::open(&once).is_err() {
                 terminal.note("could not open a browser; open the URL yourself");
@@ -75,7 +77,7 @@ pub(crate) async fn run(args: Ui, as_json: bool, terminal: &Terminal) -> Result<
     }
     terminal.note("serving the page to this machine only; press Ctrl-C to stop");
     let outcome = tokio::select! {
-        ended = axum::serve(for_page, web::page(&site)).into_future() => ended,
+        ended = axum::serve(for_page, web::page(&site).into_make_service_with_connect_info::<Ends>()).into_future() => ended,
         ended = axum::serve(for_sandbox, web::sandbox(&site)).into_future() => ended,
         () = stopped() => Ok(()),
     };

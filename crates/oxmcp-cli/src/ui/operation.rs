@@ -34,6 +34,9 @@ const CANCEL: Duration = Duration::from_secs(10);
 /// The resources that are watched at once.
 const MAX_WATCHES: usize = 100;
 
+/// The characters of a text of a server that reports how far an operation is.
+const MAX_STATUS: usize = 1000;
+
 /// An operation that the page has asked for.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(
@@ -212,10 +215,10 @@ impl Work<'_> {
                 () = &mut end, if is_stopped => return Err(Trouble::cancelled()),
                 state = updates.next() => match state {
                     Some(state) => self.report("task", json!({"task": {
-                        "id": state.task_id,
+                        "id": short(&state.task_id),
                         "status": state.status,
-                        "message": state.status_message,
-                        "createdAt": state.created_at,
+                        "message": state.status_message.as_deref().map(short),
+                        "createdAt": short(&state.created_at),
                         "ttl": state.ttl_ms,
                     }})),
                     None => break,
@@ -263,9 +266,7 @@ impl Work<'_> {
     fn progress(&self) -> impl FnMut(ProgressParams) + Send + 'static {
         let (events, server, job) = (Arc::clone(self.events), self.server, self.job.to_owned());
         move |it| {
-            let message = it
-                .message
-                .map(|it| it.chars().take(1000).collect::<String>());
+            let message = it.message.as_deref().map(short);
             events.push(
                 "job",
                 Some(server),
@@ -316,6 +317,11 @@ impl Work<'_> {
         let tolerated: Vec<Value> = session.tolerated().iter().map(deviation).collect();
         encode(&json!({"findings": found, "tolerated": tolerated}))
     }
+}
+
+/// The beginning of a text in a report, which is not counted among the bytes of results that the page keeps.
+fn short(text: &str) -> String {
+    text.chars().take(MAX_STATUS).collect()
 }
 
 fn deviation(it: &ToleratedDeviation) -> Value {

@@ -9,7 +9,7 @@ use std::{
 use axum::{
     Json, Router,
     body::{Body, Bytes},
-    extract::{DefaultBodyLimit, Path, Request, State},
+    extract::{ConnectInfo, DefaultBodyLimit, Path, Request, State},
     http::{HeaderMap, HeaderName, StatusCode, header},
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
@@ -20,11 +20,15 @@ use oxmcp::auth::Secret;
 use oxmcp_apps::host::sandbox_proxy;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+};
 
 use crate::ui::{
     assets,
     catalog::Obstacle,
+    ends::Ends,
     hub::{Connect, Hub},
     operation::Operation,
     questions::UserReply,
@@ -43,7 +47,7 @@ const TOKEN: &str = "x-oxmcp-token";
 pub(crate) struct Site {
     pub hub: Arc<Hub>,
     pub token: Secret,
-    /// Opens the page once, in place of the token.
+    /// Opens the page once for this user, in place of the token.
     pub code: Mutex<Option<Secret>>,
     /// The origins of the page and of the sandbox.
     pub page: String,
@@ -190,8 +194,16 @@ struct Code {
     code: String,
 }
 
-/// Gives the token to the first page that presents the code.
-async fn open(State(site): Shared, Json(it): Json<Code>) -> Response {
+/// Gives the token to the first page that presents the code, unless it is in the browser of another user.
+async fn open(
+    State(site): Shared,
+    ConnectInfo(ends): ConnectInfo<Ends>,
+    Json(it): Json<Code>,
+) -> Response {
+    let private = spawn_blocking(move || ends.are_private()).await;
+    if !private.unwrap_or(false) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
     let presented = Some(Secret::new(it.code));
     let mut code = site.code.lock().unwrap_or_else(PoisonError::into_inner);
     if *code != presented {

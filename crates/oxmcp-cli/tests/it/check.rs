@@ -193,7 +193,7 @@ fn odd_results_are_found_only_with_a_call() {
         ),
         ("empty-content", result(r#"{"content":[]}"#)),
         (
-            "call",
+            "call-error",
             r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"broken"}}"#.to_owned(),
         ),
     ] {
@@ -205,7 +205,11 @@ fn odd_results_are_found_only_with_a_call() {
         );
         assert_eq!(code, 1, "{expected}");
         let (findings, code) = scripted("check-no-call", &script, &[]);
-        assert_eq!((ids(&findings), code), (vec!["revision"], 0), "{expected}");
+        assert_eq!(
+            (ids(&findings), code),
+            (vec!["old-revision"], 0),
+            "{expected}"
+        );
     }
     let with_schema = r#"{"name":"echo","description":"Echoes","inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
     for (expected, line) in [
@@ -247,6 +251,11 @@ fn lists_that_hosts_refuse_are_found() {
             "no-description",
             "warning",
             tool("a", object).replace(r#""description":"d","#, ""),
+        ),
+        (
+            "no-description",
+            "warning",
+            tool("a", object).replace(r#""d""#, r#"" \u200b\u3164""#),
         ),
         (
             "invalid-schema",
@@ -294,7 +303,7 @@ fn lists_that_hosts_refuse_are_found() {
         let (findings, _) = scripted("check-output", &script, &["--revision", revision]);
         let found = ids(&findings).contains(&"invalid-schema");
         assert_eq!(found, is_found, "{revision}: {findings:#?}");
-        assert!(!ids(&findings).contains(&"list"), "{findings:#?}");
+        assert!(!ids(&findings).contains(&"list-error"), "{findings:#?}");
     }
     let nothing = r#"{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
     let (findings, _) = scripted(
@@ -302,13 +311,23 @@ fn lists_that_hosts_refuse_are_found() {
         &json!({"initialize": result(nothing)}),
         &[],
     );
-    assert_eq!(ids(&findings), ["offers-nothing", "revision"]);
+    assert_eq!(ids(&findings), ["offers-nothing", "old-revision"]);
 }
 
 #[test]
 fn servers_that_fail_have_a_cause() {
     for (expected, exit, script) in [
         ("stdout", 1, json!({"start": "starting scripted"})),
+        (
+            "list-error",
+            1,
+            json!({"tools/list": r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"broken"}}"#}),
+        ),
+        (
+            "invalid-message",
+            1,
+            json!({"ping": format!("{{\"jsonrpc\":\"2.0\",\"id\":[]}}\n{}", result("{}"))}),
+        ),
         (
             "crash",
             4,
@@ -361,7 +380,7 @@ fn configuration_is_checked_before_its_servers() {
     // The files of a folder can be those of others.
     let (out, err, code) = run_at(&home, &["check", "--all", "--json"]);
     assert!(
-        err.contains("mcp.json:good is `") && err.contains("pass `--yes`"),
+        err.contains("mcp.json:good starts `") && err.contains("pass `--yes`"),
         "{err}"
     );
     assert_eq!((out.as_str(), code), ("", 6));
@@ -387,6 +406,36 @@ fn configuration_is_checked_before_its_servers() {
     let (out, _, code) = run_at(&home, &["check", "--json", "broken"]);
     assert!(out.contains("OXMCP_TEST_UNSET"), "{out}");
     assert_eq!(code, 2);
+}
+
+#[test]
+fn urls_get_variables_only_with_consent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let home = folder("check-variables");
+    let remote = json!({"url": url, "headers": {"x-key": "${HOME}"}});
+    let config = json!({"mcpServers": {"remote": remote}});
+    fs::write(home.join("mcp.json"), config.to_string()).unwrap();
+    let (out, err, code) = run_at(&home, &["check", "--all", "--json"]);
+    assert_eq!((out.as_str(), code), ("", 6), "{err}");
+    let expected = format!("mcp.json:remote sends values of the environment to `{url}`");
+    for expected in [&*expected, "header: x-key=${HOME}", "pass `--yes`"] {
+        assert!(err.contains(expected), "{expected}: {err}");
+    }
+    assert!(listener.accept().is_err(), "nothing is contacted");
+    drop(listener);
+    // The user has named the server: it is announced.
+    let note = format!("sending values of the environment to `{url}`");
+    let file = home.join("session.jsonl").display().to_string();
+    for args in [
+        &["inspect", "remote"][..],
+        &["bridge", "remote"],
+        &["record", "remote", &file],
+    ] {
+        let (_, err, _) = run_at(&home, args);
+        assert!(err.contains(&note), "{args:?}: {err}");
+    }
 }
 
 #[test]

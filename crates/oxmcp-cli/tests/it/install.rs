@@ -276,6 +276,54 @@ fn planted_links_are_not_followed() {
 
 #[cfg(unix)]
 #[test]
+fn hosts_that_share_an_entry_change_it_once() {
+    use std::os::unix::fs::symlink;
+
+    let home = folder("install-shared");
+    fs::write(home.join(".mcp.json"), "{}\n").unwrap();
+    for (folder, name) in [(".cursor", "mcp.json"), (".gemini", "settings.json")] {
+        fs::create_dir(home.join(folder)).unwrap();
+        symlink("../.mcp.json", home.join(folder).join(name)).unwrap();
+    }
+    let notes = notes();
+    let change = |command: &str, hosts: [&str; 2], more: &[&str]| {
+        let [first, second] = hosts.map(|it| format!("--host={it}"));
+        let args = [command, "--yes", "--scope=project", &first, &second];
+        run_at(&home, &[&args, more].concat())
+    };
+    let server = ["--name=tea", "--", &notes];
+    let (_, err, code) = change("install", ["cursor", "gemini"], &server);
+    assert_eq!(code, 0, "{err}");
+    let installed = read(&home, ".mcp.json");
+    assert_eq!(installed.matches(&notes).count(), 1, "{installed}");
+    let (_, err, code) = change("uninstall", ["cursor", "gemini"], &["tea"]);
+    assert_eq!(code, 0, "{err}");
+    let removed = read(&home, ".mcp.json");
+    assert!(!removed.contains("tea"), "{removed}");
+    let (_, err, code) = change("uninstall", ["cursor", "gemini"], &["tea"]);
+    assert!(err.contains("no server \"tea\"") && code == 2, "{err}");
+
+    // Claude Code's form has a type. Neither host gets that of the other.
+    for more in [&[][..], &["--replace"]] {
+        let more = [more, &server].concat();
+        let (_, err, code) = change("install", ["cursor", "claude-code"], &more);
+        assert!(err.contains("claude-code needs another form"), "{err}");
+        assert_eq!((read(&home, ".mcp.json"), code), (removed.clone(), 2));
+    }
+
+    // Hosts can share a folder in which there is no file yet.
+    fs::remove_dir_all(home.join(".cursor")).unwrap();
+    fs::create_dir(home.join(".vscode")).unwrap();
+    symlink(".vscode", home.join(".cursor")).unwrap();
+    let (_, err, code) = change("install", ["vscode", "cursor"], &server);
+    assert_eq!(code, 0, "{err}");
+    let file: Value = serde_json::from_str(&read(&home, ".vscode/mcp.json")).unwrap();
+    assert_eq!(file["servers"]["tea"]["command"], notes);
+    assert_eq!(file["mcpServers"]["tea"]["command"], notes);
+}
+
+#[cfg(unix)]
+#[test]
 fn programs_keep_their_links() {
     let home = folder("install-program");
     std::os::unix::fs::symlink("/bin/sh", home.join("tool")).unwrap();

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{OXMCP, notes};
+use crate::support::{OXMCP, folder, notes};
 
 /// The time of the slowest answer on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -138,6 +138,42 @@ fn page_is_only_for_its_own_origin_and_token() {
         let (status, response) = ui.ask(&head(path, &headers), b"");
         assert_eq!(status, expected, "{path} {headers}: {response}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn browser_is_started_without_the_token() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = folder("ui-browser");
+    let (browser, pipe) = (home.join("browser"), home.join("arguments"));
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let script = format!("#!/bin/sh\necho \"$@\" > '{}'\n", pipe.display());
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    // Only a person at a terminal gets a browser.
+    let line = format!("'{OXMCP}' ui -- '{}'", notes());
+    let mut command = Command::new("script");
+    command
+        .args(["-qec", &line, "/dev/null"])
+        .env("BROWSER", &browser);
+    let ui = Ui::run(&mut command);
+    let arguments = fs::read_to_string(&pipe).unwrap();
+    assert!(!arguments.contains(&ui.token), "{arguments}");
+    let (page, code) = arguments.trim().split_once("/#once-").unwrap();
+    assert_eq!(page, format!("http://{}", ui.host));
+    let open = |code: &str| ui.post("open", &json!({"code": code}));
+    assert_eq!(open(&ui.token).0, 401);
+    let (status, token) = open(code);
+    assert!(status == 200 && token.contains(&ui.token), "{token}");
+    // It works once.
+    assert_eq!(open(code).0, 401);
 }
 
 #[test]

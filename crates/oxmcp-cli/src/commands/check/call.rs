@@ -36,7 +36,12 @@ pub(super) async fn check(
             } else {
                 ""
             };
-            report.add(("call", Severity::Error), place, error.to_string(), remedy);
+            report.add(
+                ("call-error", Severity::Error),
+                place,
+                error.to_string(),
+                remedy,
+            );
         }
     }
     Ok(())

@@ -173,7 +173,12 @@ async fn skills(report: &mut Report, session: &ClientSession) {
     let list = match skills.list().await {
         Ok(list) => list,
         Err(error) => {
-            report.add(("skills", Severity::Error), "skills", error.to_string(), "");
+            report.add(
+                ("skill-list", Severity::Error),
+                "skills",
+                error.to_string(),
+                "",
+            );
             return;
         }
     };
@@ -194,7 +199,7 @@ async fn skills(report: &mut Report, session: &ClientSession) {
         if let Err(error) = loaded {
             let place = format!("skill {:?}", skill.uri());
             report.add(
-                ("skill", Severity::Error),
+                ("skill-error", Severity::Error),
                 place,
                 error.to_string(),
                 "hosts do not load the skill",

@@ -92,6 +92,20 @@ pub(super) fn remove(host: HostName, text: &str, name: &str) -> Result<String> {
     Ok(root.to_string())
 }
 
+/// The text of a server in the text of a file.
+///
+/// # Errors
+/// The text cannot be read.
+pub(super) fn find(host: HostName, text: &str, name: &str) -> Result<Option<String>> {
+    if host == HostName::Codex {
+        let document = toml(text)?;
+        let servers = document.get(CODEX).and_then(Item::as_table_like);
+        return Ok(servers.and_then(|it| it.get(name)).map(Item::to_string));
+    }
+    let servers = servers(host, &json(text)?, false)?;
+    Ok(servers.and_then(|it| it.get(name)).map(|it| it.to_string()))
+}
+
 fn json(text: &str) -> Result<CstRootNode> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     CstRootNode::parse(text, &ParseOptions::default()).map_err(unreadable)

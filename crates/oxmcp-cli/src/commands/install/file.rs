@@ -30,7 +30,7 @@ pub(super) struct Change {
     exists: bool,
     has_mark: bool,
     scope: Scope,
-    before: String,
+    pub(super) before: String,
     pub(super) after: String,
 }
 
@@ -48,7 +48,7 @@ impl Change {
                         &"it is a link to a file that does not exist; create the file, or remove the link",
                     ));
                 }
-                path.clone()
+                without_links(&path)
             }
             Err(error) => return Err(failed(&error)),
         };
@@ -178,6 +178,20 @@ impl Change {
         file.as_file().sync_all()?;
         Ok(file)
     }
+}
+
+/// The path of a file that does not exist, once the links of its folders are followed.
+fn without_links(path: &Path) -> PathBuf {
+    let mut parents = path.ancestors().skip(1);
+    let real = parents.find_map(|it| {
+        let folder = match it.as_os_str() {
+            name if name.is_empty() => Path::new("."),
+            _ => it,
+        };
+        let rest = path.strip_prefix(it).ok()?;
+        Some(fs::canonicalize(folder).ok()?.join(rest))
+    });
+    real.unwrap_or_else(|| path.to_owned())
 }
 
 /// Lets others read a file of a project, as they read its other files. A file of the user stays private.

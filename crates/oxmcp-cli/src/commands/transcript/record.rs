@@ -44,6 +44,7 @@ pub(crate) async fn run(args: Record, terminal: &Terminal) -> Result<()> {
         ));
     };
     let mut transport = server.transport(&args.connection, terminal)?;
+    server.announce(terminal);
     let limits = Limits::default();
     let (host_read, host_write) = stdio().connect(&limits).await?;
     let connected = transport.connect(&limits).await;

@@ -13,6 +13,7 @@ const MAX_MESSAGES = 3000;
 const MAX_LOGS = 2000;
 const MAX_JOBS = 200;
 const MAX_LATENCIES = 2000;
+const MAX_UPDATED = 1000;
 /** The characters of the messages of a server that are kept, and those of its results. */
 const MAX_KEPT = 32 << 20;
 
@@ -311,7 +312,7 @@ class Store extends Changing {
         server.log({ ...event, source: 'change', text: `the list of ${event.of} has changed` });
         return isLive ? this.#changed(server, event.of) : undefined;
       case 'updated':
-        server.updated.add(event.uri);
+        if (server.updated.size < MAX_UPDATED) server.updated.add(event.uri);
         return server.changed('updated');
       case 'restarted':
         return server.log({ ...event, source: 'change', text: 'the server was restarted' });

@@ -21,9 +21,9 @@ fn findings_name_the_place_and_the_remedy() {
                 .exact_schema()
                 .title("Notes"),
         )
-        .tool(Tool::new("list_all", " ", || async {}))
+        .tool(Tool::new("list_all", " \u{200b}\u{3164}", || async {}))
         .tool(idle(&"x".repeat(65)))
-        .prompt(Prompt::new("write a note", "", || async { "" }))
+        .prompt(Prompt::new("write a note", "\u{feff}\n", || async { "" }))
         .resources(
             [("note://a", "a"), ("note://b", "b")]
                 .map(|(uri, name)| Resource::new(uri, name, || async { "" }).title("Note")),

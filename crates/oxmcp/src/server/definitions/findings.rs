@@ -100,7 +100,7 @@ impl Subject<'_> {
 
     fn description(&mut self, description: Option<&str>) {
         let text = description.unwrap_or_default().trim();
-        if text.is_empty() {
+        if is_blank(text) {
             let remedy = "describe what it does in a sentence";
             self.report(
                 "no-description",
@@ -133,6 +133,19 @@ impl Subject<'_> {
             }
         }
     }
+}
+
+/// Whether a text shows nothing: it has only white space, control characters, and characters without a form.
+fn is_blank(text: &str) -> bool {
+    let is_invisible = |it| {
+        matches!(it,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    let mut characters = text.chars();
+    characters.all(|it| it.is_whitespace() || it.is_control() || is_invisible(it))
 }
 
 /// The findings about the tools of a server.
@@ -235,11 +248,7 @@ pub(crate) fn of_prompts<'a>(
                 "give each prompt another title",
             );
         }
-        if prompt
-            .description
-            .as_deref()
-            .is_none_or(|text| text.trim().is_empty())
-        {
+        if prompt.description.as_deref().is_none_or(is_blank) {
             let effect = "users cannot know what it does";
             subject.report(
                 "no-description",
