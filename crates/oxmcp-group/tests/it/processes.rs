@@ -109,7 +109,9 @@ fn signal(name: &str, pid: &str) {
 /// Calls the tool `pid` of a server, within a time limit.
 macro_rules! pid {
     ($caller:expr, $label:literal, $timeout:expr) => {{
-        let call = $caller.call_tool(concat!($label, "_pid"), ()).timeout($timeout);
+        let call = $caller
+            .call_tool(concat!($label, "_pid"), ())
+            .timeout($timeout);
         let result = call.max_total($timeout).await;
         result.map(|it| it.to_text())
     }};
