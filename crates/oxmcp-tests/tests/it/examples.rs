@@ -281,7 +281,8 @@ fn gateway_cluster() {
         let lines: Vec<_> = part.lines().collect();
         let [older, newer] = [&lines[..5], &lines[5..]];
         for lines in [older, newer] {
-            let asked = lines[1].trim().strip_suffix(" asks: where to?").unwrap();
+            let asked = lines[1].trim().strip_prefix("travel: ").unwrap();
+            let asked = asked.strip_suffix(" asks: where to?").unwrap();
             let booked = lines[2].trim().strip_prefix("travel_book: ").unwrap();
             let booked = booked.strip_suffix(" booked a train to Lyon").unwrap();
             assert_eq!(lines[0], "  weather_now: sunny");
