@@ -10,11 +10,11 @@ export const isGateway = (tools) => tools.has('everything_echo');
 /** The folder that the servers of this case have for their files. */
 const scratch = process.argv.find((it) => it.startsWith('SCRATCH='))?.slice('SCRATCH='.length);
 
-/** Runs `use` with the URL of a page on this machine. */
+/** Runs `use` with the URL of a page on this machine. For a page of HTML, the server would install packages of npm first. */
 async function withPage(use) {
   const pages = createServer((_, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' });
-    response.end('<html><body><article><h1>Tea</h1><p>Steep it for three minutes.</p></article></body></html>');
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    response.end('Steep it for three minutes.');
   });
   await new Promise((resolve) => { pages.listen(0, '127.0.0.1', resolve); });
   try {

