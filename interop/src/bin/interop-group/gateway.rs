@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     Outcome, Servers,
     failures::{self, Caller, Gate, MEMORY, TIME},
+    processes,
 };
 
 impl Caller for ClientSession {
@@ -30,7 +31,9 @@ pub(crate) async fn fail(servers: &Servers, revision: Revision) -> Outcome {
     let gate = Gate::new(servers);
     // The gateway lists the features of the servers first, in a session of its own.
     gate.open()?;
-    let mut gateway = Gateway::new(Client::new("interop-gateway", "1.0.0"));
+    // On a busy machine, other processes start for long while one waits at the gate.
+    let mut gateway =
+        Gateway::new(Client::new("interop-gateway", "1.0.0")).connect_timeout(2 * processes::LIMIT);
     for server in servers
         .config
         .servers()

@@ -10,7 +10,7 @@ use tokio::{
 use crate::{Outcome, ensure};
 
 /// The time limit for whatever processes need to do.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// The pause between two looks at the processes.
 const PAUSE: Duration = Duration::from_millis(50);
