@@ -51,7 +51,14 @@ async fn process_of_a_test() {
 struct Processes {
     address: String,
     gate: watch::Sender<bool>,
-    alive: watch::Receiver<usize>,
+    counts: watch::Receiver<Counts>,
+}
+
+/// The numbers of processes that have started, and that have ended.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    started: usize,
+    ended: usize,
 }
 
 impl Processes {
@@ -59,25 +66,25 @@ impl Processes {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (gate, open) = watch::channel(true);
-        let (count, alive) = watch::channel(0);
+        let (count, counts) = watch::channel(Counts::default());
         tokio::spawn(async move {
             while let Ok((mut life, _)) = listener.accept().await {
                 let (mut open, count) = (open.clone(), count.clone());
-                count.send_modify(|it| *it += 1);
+                count.send_modify(|it| it.started += 1);
                 tokio::spawn(async move {
                     let is_open = open.wait_for(|it| *it).await.is_ok();
                     if is_open && life.write_all(&[1]).await.is_ok() {
                         // It ends, or is killed.
                         let _ = life.read(&mut [0]).await;
                     }
-                    count.send_modify(|it| *it -= 1);
+                    count.send_modify(|it| it.ended += 1);
                 });
             }
         });
         Self {
             address,
             gate,
-            alive,
+            counts,
         }
     }
 
@@ -94,7 +101,7 @@ impl Processes {
 
     /// Waits until all have ended.
     async fn ended(mut self) {
-        let none = self.alive.wait_for(|it| *it == 0);
+        let none = self.counts.wait_for(|it| it.started == it.ended);
         let ended = tokio::time::timeout(LIMIT, none).await;
         assert!(ended.is_ok_and(|it| it.is_ok()), "processes are left");
     }
@@ -176,8 +183,8 @@ async fn slow_process_of_a_group_holds_up_no_other() {
         .unwrap();
     let mut events = group.events();
     // The process has begun, and does not answer yet.
-    let mut alive = processes.alive.clone();
-    alive.wait_for(|it| *it == 1).await.unwrap();
+    let mut counts = processes.counts.clone();
+    counts.wait_for(|it| it.started == 1).await.unwrap();
     let is_ready = || group.servers()[1].state == ServerState::Ready;
     while !is_ready() {
         events.next().await.unwrap();
@@ -242,13 +249,13 @@ async fn slow_process_behind_a_gateway_holds_up_no_other() {
     processes.gate.send_replace(false);
     for front in REVISIONS {
         let session = connect(&gateway, host().revisions([front])).await;
-        let before = *processes.alive.borrow();
+        let before = processes.counts.borrow().started;
         let open = {
             let session = session.clone();
             tokio::spawn(async move { pid!(session, "slow", LIMIT) })
         };
-        let mut alive = processes.alive.clone();
-        alive.wait_for(|it| *it > before).await.unwrap();
+        let mut counts = processes.counts.clone();
+        counts.wait_for(|it| it.started > before).await.unwrap();
         let result = session.call_tool("good_x", ()).await.unwrap();
         assert_eq!(result.as_text(), Some("x of good"));
         assert!(!open.is_finished());
