@@ -277,7 +277,7 @@ fn gateway_cluster() {
         return;
     };
     let (before, after) = printed.split_once("Ann was killed\n").unwrap();
-    for (part, nodes) in [(before, &["Ann", "Bob"][..]), (after, &["Bob"])] {
+    for (part, nodes) in [(before, &["Ann", "Bob"][..]), (after, &["Bob"][..])] {
         let lines: Vec<_> = part.lines().collect();
         let [older, newer] = [&lines[..5], &lines[5..]];
         for lines in [older, newer] {
