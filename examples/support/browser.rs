@@ -1,10 +1,13 @@
-//! A simulated browser, whose user agrees to everything.
+//! A simulated browser, whose user agrees to everything, and a login with it.
 
 use axum::{
     body::Bytes,
     http::{Request, header},
 };
-use oxmcp::http::{DefaultClient, HttpClient};
+use oxmcp::{
+    Error,
+    http::{DefaultClient, HttpClient, Login},
+};
 
 use crate::AnyError;
 
@@ -25,6 +28,16 @@ pub async fn browse(url: &str, user: &str, until: &str) -> Result<String, AnyErr
         }
     }
     Ok(url)
+}
+
+/// Returns a login at the development issuer that needs no browser.
+#[must_use]
+pub fn simulated_login(user: &'static str) -> Login {
+    let redirect_uri = "http://127.0.0.1:4711/callback";
+    Login::with_redirect(redirect_uri, move |page| async move {
+        let answer = browse(&page, user, redirect_uri).await;
+        answer.map_err(|error| Error::network(error.to_string()))
+    })
 }
 
 /// The absolute URL of a redirect, which may be only a path.

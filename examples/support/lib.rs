@@ -16,7 +16,7 @@ pub use app_host::AppHost;
 #[cfg(feature = "cluster")]
 pub use balancer::balance;
 #[cfg(feature = "authorization")]
-pub use browser::browse;
+pub use browser::{browse, simulated_login};
 #[cfg(feature = "authorization")]
 pub use issuer::DevelopmentIssuer;
 #[cfg(feature = "cluster")]

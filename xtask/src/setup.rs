@@ -25,6 +25,8 @@ pub(crate) struct Tools {
     pub(crate) fastmcp: PathBuf,
     /// Python with a newer FastMCP, which has skills.
     pub(crate) skills: PathBuf,
+    /// Python with the official servers of PyPI.
+    pub(crate) servers: PathBuf,
 }
 
 impl Tools {
@@ -35,12 +37,14 @@ impl Tools {
         let python2 = virtual_environment("python2", "requirements.txt")?;
         let fastmcp = virtual_environment("fastmcp", "requirements-fastmcp.txt")?;
         let skills = virtual_environment("skills", "requirements-skills.txt")?;
+        let servers = virtual_environment("servers", "requirements-servers.txt")?;
         Ok(Self {
             node,
             python1,
             python2,
             fastmcp,
             skills,
+            servers,
         })
     }
 

@@ -79,6 +79,9 @@ impl Over {
     }
 }
 
+/// The arguments of our server as a gateway, without the servers behind it.
+const GATEWAY: &[&str] = &["gateway"];
+
 /// A third-party client that talks to our server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
@@ -111,14 +114,14 @@ impl Client {
         self.without_twin()
     }
 
-    /// For a gateway of third-party servers.
+    /// For a gateway of the servers in `interop/servers.json`.
     const fn of_gateway(mut self) -> Self {
-        self.serves = &[
-            "gateway",
-            "everything={node} {npm}/server-everything/dist/index.js",
-            "files={node} {npm}/server-filesystem/dist/index.js interop/servers",
-        ];
+        self.serves = GATEWAY;
         self.without_twin()
+    }
+
+    pub(crate) fn is_gateway(&self) -> bool {
+        self.serves == GATEWAY
     }
 
     /// For our server with skills, which has nothing else.
@@ -242,8 +245,10 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("proxy-tasks-client-legacy", "2025-11-25", Node, TASKS, "legacy").of_proxy(),
     client("gateway-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").of_gateway(),
     client("gateway-typescript-2-client", "2026-07-28", Node, TS2, "auto").of_gateway(),
+    client("gateway-typescript-2-client-legacy", "2025-11-25", Node, TS2, "legacy").of_gateway(),
     client("gateway-python-1-client", "2025-11-25", Python1, PY1, "legacy").of_gateway(),
     client("gateway-python-2-client", "2026-07-28", Python2, PY2, "auto").of_gateway(),
+    client("gateway-python-2-client-legacy", "2025-11-25", Python2, PY2, "legacy").of_gateway(),
     client("http-mcp-remote", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Remote),
     client("nginx-typescript-1.32-client", "2025-11-25", Node, TS1, "@modelcontextprotocol/sdk").over(Nginx),
     client("nginx-typescript-2-client", "2026-07-28", Node, TS2, "auto").over(Nginx),
@@ -273,6 +278,26 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("sse-typescript-2-client", "2025-11-25", Node, TS2, "legacy").over(Sse),
     client("sse-python-1-client", "2025-11-25", Python1, PY1, "legacy").over(Sse),
     client("sse-python-2-client", "2025-11-25", Python2, PY2, "legacy").over(Sse),
+];
+
+/// Our client with all servers in `interop/servers.json` at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    /// The arguments of `interop-group`, without the servers.
+    pub(crate) args: &'static [&'static str],
+}
+
+const fn group(name: &'static str, args: &'static [&'static str]) -> Group {
+    Group { name, args }
+}
+
+#[rustfmt::skip]
+pub(crate) const GROUPS: &[Group] = &[
+    group("group-six-servers", &["use"]),
+    group("group-failures", &["fail"]),
+    group("gateway-failures", &["fail-behind", "2026-07-28"]),
+    group("gateway-failures-legacy", &["fail-behind", "2025-11-25"]),
 ];
 
 /// Restricts our client to the newest legacy revision.

@@ -3,6 +3,7 @@
 
 mod cases;
 mod command;
+mod groups;
 pub(crate) mod record;
 mod runner;
 
@@ -12,7 +13,7 @@ use crate::{
     setup::Tools,
     step::{self, Outcome, headline, root},
 };
-use cases::{CLIENTS, Client, Over, PROTECTED, Runtime, SERVERS, Server, twin};
+use cases::{CLIENTS, Client, Over, PROTECTED, SERVERS, Server, twin};
 use command::{Meeting, Parties, start};
 use runner::{Case, run_cases, transcript};
 
@@ -25,7 +26,13 @@ const HUNG_UP: &[&str] = &["the client hung up on POST"];
 /// Runs the cases that have `word` in their names.
 pub(crate) fn run(word: &str) -> Outcome {
     let parties = Parties::gather(|needs| wants(word, needs))?;
-    step::build(&["interop-server", "interop-client"])?;
+    step::build(&["interop-server", "interop-client", "interop-group"])?;
+    let gateways = clients(word, &parties).filter(|it| it.is_gateway());
+    let groups = groups::selected(word).map(|it| it.name);
+    gateways
+        .map(|it| it.name)
+        .chain(groups)
+        .try_for_each(groups::prepare)?;
 
     headline(
         "interop: third-party clients with our server, and our client with third-party servers",
@@ -34,12 +41,11 @@ pub(crate) fn run(word: &str) -> Outcome {
         let server = parties.us.with_file_name("interop-server").into();
         let server = match client.over {
             Over::Stdio => {
-                let node = parties.runtime(Runtime::Node).display().to_string();
-                let npm = root().join("interop/node_modules/@modelcontextprotocol");
-                let npm = npm.display().to_string();
-                let filled = |word: &&str| word.replace("{node}", &node).replace("{npm}", &npm);
-                let words = client.serves.iter().map(filled).map(OsString::from);
-                iter::once(server).chain(words).collect()
+                let words = client.serves.iter().map(OsString::from);
+                let behind = client.is_gateway();
+                let behind = behind.then(|| groups::servers(client.name, &parties));
+                let behind = behind.into_iter().flatten();
+                iter::once(server).chain(words).chain(behind).collect()
             }
             Over::Sse => vec![server, "sse".into(), "127.0.0.1:{port}".into()],
             Over::Nodes | Over::Rolling => {
@@ -58,7 +64,9 @@ pub(crate) fn run(word: &str) -> Outcome {
         .iter()
         .filter(|server| server.name.contains(word) && parties.have(server.name, server.over))
         .map(|server| our_client(server, &parties));
-    let outcome = run_cases("interop", clients.chain(servers), &parties.left_out);
+    let groups = groups::selected(word).map(|group| groups::case(group, &parties));
+    let cases = clients.chain(servers).chain(groups);
+    let outcome = run_cases("interop", cases, &parties.left_out);
     step::all([outcome, wire(word)])
 }
 
@@ -84,9 +92,7 @@ fn wire(word: &str) -> Outcome {
     let node = Tools::set_up_node()?;
     let schemas = node.schemas()?;
     // The messages of a gateway are those of the servers behind it.
-    let ours = CLIENTS
-        .iter()
-        .filter(|it| it.serves.first() != Some(&"gateway"));
+    let ours = CLIENTS.iter().filter(|it| !it.is_gateway());
     let clients = ours.map(|it| ("server", it.revision, it.name));
     let servers = SERVERS.iter().map(|it| ("client", it.revision, it.name));
     let transcripts = clients
@@ -138,7 +144,7 @@ fn their_client(
     };
     Case {
         name: client.name,
-        revision: client.revision,
+        revision: Some(client.revision),
         command: meeting.command(parties),
         clean_exit,
         says: Vec::new(),
@@ -164,7 +170,7 @@ fn our_client(server: &Server, parties: &Parties) -> Case {
     command.current_dir(root().join("interop/servers"));
     Case {
         name: server.name,
-        revision: server.revision,
+        revision: Some(server.revision),
         command,
         clean_exit: false,
         says: server

@@ -25,8 +25,8 @@ const SHOWN_LINES: usize = 40;
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    /// The revision that must be seen in the transcript.
-    pub(crate) revision: &'static str,
+    /// The revision that must be seen in the transcript; `None` for a case without one.
+    pub(crate) revision: Option<&'static str>,
     pub(crate) command: Command,
     /// Whether the server must end by itself, with status 0, when the client is done.
     pub(crate) clean_exit: bool,
@@ -94,9 +94,12 @@ fn run_case(case: &mut Case) -> Outcome {
     if !status.success() {
         return Err(format!("the client exited with {status}"));
     }
+    let Some(revision) = case.revision else {
+        return Ok(());
+    };
     let transcript = fs::read_to_string(transcript(case.name))
         .map_err(|error| format!("the server was not started through the recorder: {error}"))?;
-    speaks(&transcript, case.revision)?;
+    speaks(&transcript, revision)?;
     says(&transcript, &case.says)?;
     if case.clean_exit {
         ended_cleanly(&transcript)

@@ -20,6 +20,8 @@ mod gateway_support;
 #[cfg(feature = "gateway")]
 mod hostile;
 mod lists;
+#[cfg(all(feature = "gateway", unix))]
+mod processes;
 mod questions;
 mod resources;
 #[cfg(feature = "gateway")]

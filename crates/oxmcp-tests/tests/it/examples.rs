@@ -233,21 +233,29 @@ fn asking() {
     "#);
 }
 
-#[test]
-fn cluster() {
+/// Runs an example that needs a Redis. `None` if there is none.
+fn prints_with_redis(name: &str) -> Option<String> {
     let Some(redis) = xtask::packages::REDIS.bring().unwrap() else {
-        return xtask::packages::left_out("the example of a cluster: there is no redis-server");
+        xtask::packages::left_out(&format!("the example {name}: there is no redis-server"));
+        return None;
     };
     let paths = env::var_os("PATH").unwrap_or_default();
     let beside = redis.parent().map(Path::to_owned);
     let paths = env::join_paths(beside.into_iter().chain(env::split_paths(&paths))).unwrap();
-    let output = Command::new(program("cluster"))
+    let output = Command::new(program(name))
         .env("PATH", paths)
         .env_remove("REDIS_URL")
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let printed = String::from_utf8(output.stdout).unwrap();
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn cluster() {
+    let Some(printed) = prints_with_redis("cluster") else {
+        return;
+    };
     let lines: Vec<_> = printed.lines().collect();
     // The nodes' names depend on how many requests came before.
     assert_eq!(lines.len(), 7, "{printed}");
@@ -261,6 +269,35 @@ fn cluster() {
         assert!(!booked.contains(name), "{printed}");
     }
     assert_eq!(lines[6], "=> soup, in the older session");
+}
+
+#[test]
+fn gateway_cluster() {
+    let Some(printed) = prints_with_redis("gateway_cluster") else {
+        return;
+    };
+    let (before, after) = printed.split_once("Ann was killed\n").unwrap();
+    for (part, nodes) in [(before, &["Ann", "Bob"][..]), (after, &["Bob"][..])] {
+        let lines: Vec<_> = part.lines().collect();
+        let [older, newer] = [&lines[..5], &lines[5..]];
+        for lines in [older, newer] {
+            let asked = lines[1].trim().strip_prefix("travel: ").unwrap();
+            let asked = asked.strip_suffix(" asks: where to?").unwrap();
+            let booked = lines[2].trim().strip_prefix("travel_book: ").unwrap();
+            let booked = booked.strip_suffix(" booked a train to Lyon").unwrap();
+            assert_eq!(lines[0], "  weather_now: sunny");
+            assert_eq!(
+                lines[3..],
+                ["  notes_list: packing", "  note://1 has changed: true"]
+            );
+            assert!(
+                nodes.contains(&asked) && nodes.contains(&booked),
+                "{printed}"
+            );
+            // The call of a session stays at its node, and the answer is forwarded to it.
+            assert!(lines != older || asked == booked, "{printed}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Gateways in front of other servers: one of this server itself, and one of servers that are given as commands.
+//! Gateways in front of other servers: one of this server itself, and one of the servers in a file.
 
 use std::time::Duration;
 
-use oxmcp::{Client, Command, Error, Result, Server, tasks::Tasks};
+use oxmcp::{Client, Error, Result, Server, tasks::Tasks};
 use oxmcp_group::{Gateway, Upstream, router::Naming};
 
 fn client() -> Client {
@@ -19,22 +19,15 @@ pub(crate) async fn proxy(server: Server) -> Result<Server> {
     Ok(gateway.start(front).await?.server())
 }
 
-/// A gateway of several servers, each given as `LABEL=COMMAND ARGUMENTS...`.
-pub(crate) async fn gateway(servers: &[&str]) -> Result<Server> {
-    let mut gateway = Gateway::new(client());
-    for server in servers {
-        let (label, command) = server
-            .split_once('=')
-            .ok_or_else(|| Error::internal("expected LABEL=COMMAND ARGUMENTS..."))?;
-        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let upstream = Upstream::new(move || {
-            let (program, arguments) = words
-                .split_first()
-                .map_or(("", &[][..]), |(program, rest)| (program.as_str(), rest));
-            Command::new(program).args(arguments)
-        });
-        gateway = gateway.mount(label, upstream);
-    }
+/// A gateway of the servers in a configuration file, whose variables are `NAME=VALUE`.
+pub(crate) async fn gateway(file: &str, variables: &[&str]) -> Result<Server> {
+    let config = oxmcp_interop::read_servers(file, variables);
+    let config = config.map_err(|error| Error::misuse(error.to_string()))?;
+    let servers = config.servers().iter().cloned();
+    let gateway = servers.fold(Gateway::new(client()), |gateway, server| {
+        let label = server.name().to_owned();
+        gateway.mount(label, Upstream::new(move || server.transport()))
+    });
     let gateway = gateway.start(Server::new("gateway", "1.0.0")).await?;
     Ok(gateway.server())
 }

@@ -2,7 +2,7 @@
 //! `interop-server sse ADDRESS` over the HTTP transport of 2024-11-05. `interop-server nodes ADDRESS REDIS` is one of several nodes
 //! over HTTP. `interop-server protected ADDRESS URL ISSUER TOKENS` serves clients over HTTP that have tokens of the issuer for
 //! the URL; see `protection.rs`. `interop-server skills` has only skills, over stdio; `interop-server proxy` is a proxy of itself
-//! and `interop-server gateway LABEL=COMMAND...` a gateway of other servers, over stdio.
+//! and `interop-server gateway FILE NAME=VALUE...` a gateway of the servers in a configuration file, over stdio.
 
 mod features;
 mod gateway;
@@ -125,8 +125,9 @@ async fn main() -> oxmcp::Result<()> {
     let serving = match args.as_slice() {
         [] => return server.run(stdio()).await,
         ["proxy"] => return gateway::proxy(server).await?.run(stdio()).await,
-        ["gateway", servers @ ..] => {
-            return gateway::gateway(servers).await?.run(stdio()).await;
+        ["gateway", file, variables @ ..] => {
+            let server = gateway::gateway(file, variables).await?;
+            return server.run(stdio()).await;
         }
         ["skills"] => return skills::server().run(stdio()).await,
         ["http", address] => StreamableHttp::from(server).serve(address).await?,
@@ -149,7 +150,7 @@ async fn main() -> oxmcp::Result<()> {
         ["sse", address] => LegacySse::from(server).serve(address).await?,
         _ => {
             return Err(oxmcp::Error::internal(
-                "usage: interop-server [skills | proxy | gateway SERVERS | http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
+                "usage: interop-server [skills | proxy | gateway FILE NAME=VALUE... | http|sse ADDRESS | nodes ADDRESS REDIS | protected ADDRESS URL ISSUER TOKENS]",
             ));
         }
     };
