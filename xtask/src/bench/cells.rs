@@ -13,6 +13,17 @@ pub(crate) enum Side {
     Stored,
 }
 
+/// A server that only we have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OurServer {
+    /// The server of the other cells, with another option.
+    Plain,
+    /// A node that shares a store with other nodes.
+    Node,
+    /// A gateway in front of a server in the same process.
+    Gateway,
+}
+
 /// One row of the tables.
 pub(crate) struct Cell {
     pub(crate) name: &'static str,
@@ -24,10 +35,8 @@ pub(crate) struct Cell {
     pub(crate) load: &'static [&'static str],
     /// The options of the server, which select its tools.
     pub(crate) server: &'static [&'static str],
-    /// Whether the cell measures a feature that the peers lack.
-    pub(crate) is_ours_alone: bool,
-    /// Whether the server is a node that shares a store with other nodes, which the peers lack, too.
-    pub(crate) is_of_nodes: bool,
+    /// Our server, if the cell measures a feature that the peers lack.
+    pub(crate) ours_alone: Option<OurServer>,
     /// The maximum number of rounds.
     pub(crate) most_rounds: usize,
     /// The numbers of calls of the shorter and of the longer run whose difference is counted; `None` for a cell that is not
@@ -37,6 +46,10 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
+    pub(crate) fn is_of_nodes(&self) -> bool {
+        self.ours_alone == Some(OurServer::Node)
+    }
+
     /// Whether the goal of this cell is a multiple of the numbers of `other`.
     pub(crate) fn needs(&self, other: &Self) -> bool {
         let beside = self.goals.beside;
@@ -82,8 +95,7 @@ const PLAIN: Cell = Cell {
     transport: "stdio",
     load: &[],
     server: &[],
-    is_ours_alone: false,
-    is_of_nodes: false,
+    ours_alone: None,
     most_rounds: usize::MAX,
     counted: None,
     goals: goals(None, None, None),
@@ -158,9 +170,8 @@ const fn ours_beside(
     goal: f64,
 ) -> Cell {
     cell.server = server;
-    cell.is_ours_alone = true;
-    cell.goals.beside = Some((other, goal));
-    cell
+    cell.ours_alone = Some(OurServer::Plain);
+    beside(cell, other, goal)
 }
 
 /// The start of a server with these tools, from the process to the first answer.
@@ -179,6 +190,12 @@ const fn beside(mut cell: Cell, other: &'static str, goal: f64) -> Cell {
     cell
 }
 
+/// The same calls through a gateway.
+const fn proxied(mut cell: Cell, other: &'static str, goal: f64) -> Cell {
+    cell.ours_alone = Some(OurServer::Gateway);
+    beside(cell, other, goal)
+}
+
 /// A node with these options, under a load of sessions.
 const fn nodes(
     name: &'static str,
@@ -191,7 +208,7 @@ const fn nodes(
         transport: "http",
         load,
         server,
-        is_of_nodes: true,
+        ours_alone: Some(OurServer::Node),
         ..PLAIN
     }
 }
@@ -366,6 +383,26 @@ pub(crate) const CELLS: &[Cell] = &[
         &["conc=16"],
         goals(Some(1.5), Some(1.5), None),
     )),
+    proxied(
+        server(
+            "stdio proxied",
+            &["call=add"],
+            Some((200, 1200)),
+            goals(None, None, None),
+        ),
+        "stdio add",
+        2.5,
+    ),
+    proxied(
+        http(server(
+            "http proxied",
+            &["call=add"],
+            Some((200, 1200)),
+            goals(None, None, None),
+        )),
+        "http add",
+        2.5,
+    ),
     nodes("nodes in memory", STREAMED, &["store=memory"]),
     beside(
         nodes("nodes streamed", STREAMED, &["store=redis"]),

@@ -98,7 +98,7 @@ fn medians(
 
 fn sample(mut command: Command, cell: &Cell) -> Result<Sample, String> {
     // Redis ends with the round.
-    let redis = cell.is_of_nodes.then(Redis::start).transpose()?;
+    let redis = cell.is_of_nodes().then(Redis::start).transpose()?;
     if let Some(redis) = &redis {
         redis.for_command(&mut command);
     }

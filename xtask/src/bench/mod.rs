@@ -48,8 +48,7 @@ fn measure(options: &Options, root: &Path, results: &mut Results) -> Result<Vec<
     if !(options.cpu || options.counts || options.memory) {
         return Ok(failures);
     }
-    let has_nodes = options.cells.iter().any(|cell| cell.is_of_nodes);
-    let programs = Programs::build(&bench, &options.programs, has_nodes)?;
+    let programs = Programs::build(&bench, options)?;
     if options.cpu {
         failures.extend(cpu::run(options, &programs, results));
         results.save()?;

@@ -5,7 +5,10 @@ use std::{
     process::Command,
 };
 
-use super::cells::{Cell, Side};
+use super::{
+    cells::{Cell, OurServer, Side},
+    options::Options,
+};
 
 /// The program that the others are compared with.
 pub(crate) const LIMIT: &str = "raw";
@@ -27,8 +30,7 @@ pub(crate) struct Program {
 impl Program {
     /// Whether the program supports the features that the cell measures.
     pub(crate) fn can(&self, cell: &Cell) -> bool {
-        let is_ours = self.package == "bench-oxmcp";
-        !(cell.is_ours_alone || cell.is_of_nodes) || is_ours
+        cell.ours_alone.is_none() || self.package == "bench-oxmcp"
     }
 }
 
@@ -62,8 +64,16 @@ const fn raw(name: &'static str, options: &'static [&'static str]) -> Program {
     }
 }
 
-/// The package of nodes that share a store.
-const NODES: &str = "bench-nodes";
+impl OurServer {
+    /// Its package and its program, if it is not in the package of our other programs.
+    const fn program(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Plain => None,
+            Self::Node => Some(("bench-nodes", "nodes-server")),
+            Self::Gateway => Some(("bench-gateway", "gateway-server")),
+        }
+    }
+}
 
 /// All programs that can be measured.
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -86,13 +96,14 @@ pub(crate) struct Programs {
 impl Programs {
     /// Builds the packages of the named programs, each by itself, so that none gets features of common dependencies that only
     /// another package enables.
-    pub(crate) fn build(bench: &Path, names: &[String], has_nodes: bool) -> Result<Self, String> {
+    pub(crate) fn build(bench: &Path, options: &Options) -> Result<Self, String> {
         let find = |name: &String| PROGRAMS.iter().find(|program| program.name == *name);
-        let programs: Vec<_> = names.iter().filter_map(find).collect();
+        let programs: Vec<_> = options.programs.iter().filter_map(find).collect();
         // The raw server is also the server on which clients are measured.
         let mut packages = vec!["bench-driver", "bench-raw"];
         packages.extend(programs.iter().map(|program| program.package));
-        packages.extend(has_nodes.then_some(NODES));
+        let own = options.cells.iter().filter_map(|cell| cell.ours_alone);
+        packages.extend(own.filter_map(|it| Some(it.program()?.0)));
         packages.sort_unstable();
         packages.dedup();
         for package in packages {
@@ -180,11 +191,8 @@ impl Programs {
     fn server(&self, program: &Program, cell: &Cell) -> Vec<String> {
         let options = program.options.iter().map(|&option| option.to_owned());
         let address = (cell.transport == "http").then(|| "{address}".to_owned());
-        let server = if cell.is_of_nodes {
-            "nodes-server"
-        } else {
-            program.server
-        };
+        let own = cell.ours_alone.and_then(OurServer::program);
+        let server = own.map_or(program.server, |(_, server)| server);
         [self.path(server), cell.transport.to_owned()]
             .into_iter()
             .chain(address)
