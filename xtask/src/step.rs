@@ -28,8 +28,17 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// A command of the `cargo` that runs this program.
+///
+/// It does not get what cargo has told this program about its package: build scripts that read it would run again after each
+/// `cargo build` by hand, and everything that depends on them would be built again.
 pub(crate) fn cargo<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command.args(args).current_dir(root());
     command
 }

@@ -6,6 +6,7 @@ use super::{
     options::Options,
     table::{joined, verdict},
 };
+use crate::step;
 
 /// A build of the minimal server.
 struct Build {
@@ -85,7 +86,7 @@ pub(crate) fn run(options: &Options, bench: &Path) -> Result<Vec<String>, String
 }
 
 fn cargo(bench: &Path) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = step::cargo([]);
     cargo.current_dir(bench).env_remove("CARGO_TARGET_DIR");
     // The profile of a user's own workspace, without debug information.
     cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false");

@@ -9,6 +9,7 @@ use super::{
     cells::{Cell, OurServer, Side},
     options::Options,
 };
+use crate::step;
 
 /// The program that the others are compared with.
 pub(crate) const LIMIT: &str = "raw";
@@ -107,8 +108,7 @@ impl Programs {
         packages.sort_unstable();
         packages.dedup();
         for package in packages {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--quiet", "--release", "--package", package]);
+            let mut cargo = step::cargo(["build", "--quiet", "--release", "--package", package]);
             let status = cargo
                 .current_dir(bench)
                 .env_remove("CARGO_TARGET_DIR")
