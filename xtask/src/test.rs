@@ -84,6 +84,7 @@ const LEFT_FOR_ALL: &[&str] = &[
     "hostile_lists_are_read_with_bounded_work",
     "longest_lists_are_cut",
     "examples::cluster",
+    "examples::gateway_cluster",
     "examples::opentelemetry",
 ];
 

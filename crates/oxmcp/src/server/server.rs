@@ -394,24 +394,20 @@ impl Server {
     /// Returns whether the server has the extension of this identifier.
     #[must_use]
     pub fn has_extension(&self, id: &str) -> bool {
-        self.0.features.peek(|features| features.extensions.has(id))
+        self.0.features.peek(|it| it.extensions.has(id))
     }
 
-    /// Returns whether an extension or [`method`](Self::method) of the server serves a method, in any revision. Methods of the
-    /// protocol do not count.
+    /// Returns whether an extension or [`method`](Self::method) serves a method that the protocol does not have, in any revision.
     #[must_use]
     pub fn serves_method(&self, name: &str) -> bool {
-        let features = &self.0.features;
-        features.peek(|features| features.extensions.has_method(name))
+        self.0.features.peek(|it| it.extensions.has_method(name))
     }
 
     /// Returns the [state](Extension::state) of an extension. `None` if the server has no such extension, or its state has
     /// another type.
     #[must_use]
     pub fn extension_state<T: Send + Sync + 'static>(&self, id: &str) -> Option<Arc<T>> {
-        self.0
-            .features
-            .peek(|features| features.extensions.state(id))
+        self.0.features.peek(|it| it.extensions.state(id))
     }
 
     /// Serves a custom method, in every revision.

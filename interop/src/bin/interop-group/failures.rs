@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::{select, time::sleep};
 
 use crate::{
-    Outcome, Servers, ensure,
     processes::{self, soon},
+    servers::{Outcome, Servers, ensure},
 };
 
 /// The deadline of a call to a server that does not answer.

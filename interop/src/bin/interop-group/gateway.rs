@@ -7,9 +7,9 @@ use oxmcp_group::{Gateway, Upstream};
 use serde_json::Value;
 
 use crate::{
-    Outcome, Servers,
     failures::{self, Caller, Gate, MEMORY, TIME},
     processes,
+    servers::{Outcome, Servers},
 };
 
 impl Caller for ClientSession {

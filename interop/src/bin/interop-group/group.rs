@@ -7,9 +7,9 @@ use oxmcp_group::{ClientGroup, GroupEvent, GroupEvents, GroupSession, ServerStat
 use serde_json::{Value, json};
 
 use crate::{
-    Outcome, Servers, ensure,
     failures::{self, Caller, Gate, MEMORY, SLOW, TIME},
     processes,
+    servers::{Outcome, Servers, ensure},
 };
 
 impl Caller for GroupSession {

@@ -18,45 +18,11 @@ mod failures;
 mod gateway;
 mod group;
 mod processes;
+mod servers;
 
-use std::{
-    env,
-    error::Error,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{env, process::ExitCode};
 
-use oxmcp_group::Config;
-
-pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
-
-/// The servers of the configuration file, one that starts slowly, and the folder for their files.
-pub(crate) struct Servers {
-    pub(crate) config: Config,
-    pub(crate) slow: Config,
-    pub(crate) scratch: PathBuf,
-}
-
-impl Servers {
-    fn read(file: &str, variables: &[&str]) -> Outcome<Self> {
-        let scratch = variables.iter().find_map(|it| it.strip_prefix("SCRATCH="));
-        let slow = Path::new(file).with_file_name("slow-server.json");
-        Ok(Self {
-            config: oxmcp_interop::read_servers(file, variables)?,
-            slow: oxmcp_interop::read_servers(slow, variables)?,
-            scratch: scratch.ok_or("missing SCRATCH=FOLDER")?.into(),
-        })
-    }
-}
-
-/// # Errors
-/// If the condition does not hold.
-pub(crate) fn ensure(holds: bool, text: impl Into<String>) -> Outcome {
-    match holds {
-        true => Ok(()),
-        false => Err(text.into().into()),
-    }
-}
+use servers::{Outcome, Servers};
 
 async fn run() -> Outcome {
     let args: Vec<String> = env::args().skip(1).collect();

@@ -7,7 +7,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::{Outcome, ensure};
+use crate::servers::{Outcome, ensure};
 
 /// The time limit for whatever processes need to do.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
