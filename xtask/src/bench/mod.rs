@@ -48,7 +48,7 @@ fn measure(options: &Options, root: &Path, results: &mut Results) -> Result<Vec<
     if !(options.cpu || options.counts || options.memory) {
         return Ok(failures);
     }
-    let programs = Programs::build(&bench, options)?;
+    let programs = Programs::build(&bench, &options.programs, &options.cells)?;
     if options.cpu {
         failures.extend(cpu::run(options, &programs, results));
         results.save()?;

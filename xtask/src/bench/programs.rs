@@ -5,10 +5,7 @@ use std::{
     process::Command,
 };
 
-use super::{
-    cells::{Cell, OurServer, Side},
-    options::Options,
-};
+use super::cells::{Cell, OurServer, Side};
 use crate::step;
 
 /// The program that the others are compared with.
@@ -97,13 +94,13 @@ pub(crate) struct Programs {
 impl Programs {
     /// Builds the packages of the named programs, each by itself, so that none gets features of common dependencies that only
     /// another package enables.
-    pub(crate) fn build(bench: &Path, options: &Options) -> Result<Self, String> {
+    pub(crate) fn build(bench: &Path, names: &[String], cells: &[&Cell]) -> Result<Self, String> {
         let find = |name: &String| PROGRAMS.iter().find(|program| program.name == *name);
-        let programs: Vec<_> = options.programs.iter().filter_map(find).collect();
+        let programs: Vec<_> = names.iter().filter_map(find).collect();
         // The raw server is also the server on which clients are measured.
         let mut packages = vec!["bench-driver", "bench-raw"];
         packages.extend(programs.iter().map(|program| program.package));
-        let own = options.cells.iter().filter_map(|cell| cell.ours_alone);
+        let own = cells.iter().filter_map(|cell| cell.ours_alone);
         packages.extend(own.filter_map(|it| Some(it.program()?.0)));
         packages.sort_unstable();
         packages.dedup();

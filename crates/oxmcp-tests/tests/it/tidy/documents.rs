@@ -81,7 +81,9 @@ fn examples_are_short_and_registered_and_run() {
     const LONGEST: usize = 120;
     const AT_LEAST: usize = 24;
     let manifest = read("examples/Cargo.toml").text;
-    let tests = read("crates/oxmcp-tests/tests/it/examples.rs").text;
+    let tests = ["examples.rs", "examples/over_http.rs"];
+    let tests = tests.map(|it| read(&format!("crates/oxmcp-tests/tests/it/{it}")).text);
+    let tests = tests.concat();
     let list = read("examples/README.md").text;
     let mut examples = 0;
     let mut wrong = Vec::new();
