@@ -31,7 +31,6 @@ pub async fn browse(url: &str, user: &str, until: &str) -> Result<String, AnyErr
 }
 
 /// Returns a login at the development issuer that needs no browser.
-#[must_use]
 pub fn simulated_login(user: &'static str) -> Login {
     let redirect_uri = "http://127.0.0.1:4711/callback";
     Login::with_redirect(redirect_uri, move |page| async move {
