@@ -1,5 +1,5 @@
 //! `gateway-server stdio|http ADDRESS [rt=multi|current]`: the tools `add` and `stream` of the benchmark, behind a gateway in the same
-//! process. The cost of a call is that of the gateway, of the server behind it, and of the client between them.
+//! process. The measured cost covers the gateway, the server behind it, and the client between them.
 
 use std::process::ExitCode;
 

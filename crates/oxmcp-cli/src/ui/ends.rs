@@ -15,7 +15,7 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// The bytes of a table that are read.
 const MAX_TABLE: u64 = 64 << 20;
 
-/// The state of a connection whose ends are both open. Those that were closed belong to nobody, and are shown as root's.
+/// The state of an open connection. Linux shows root as the user of connections that were closed.
 const ESTABLISHED: &str = "01";
 
 /// The addresses of both ends of a connection.

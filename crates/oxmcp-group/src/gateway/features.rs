@@ -180,15 +180,14 @@ fn changes<T: Clone + PartialEq>(
     now: &[&T],
     name: fn(&T) -> &String,
 ) -> (Vec<T>, Vec<String>) {
-    let by_name: HashMap<&String, &T> = now.iter().map(|it| (name(it), *it)).collect();
-    let is_changed = |it: &T| served.get(name(it)) != Some(it);
-    let new = now.iter().filter(|it| is_changed(it));
-    let new = new.map(|it| T::clone(it)).collect();
-    let gone = served.extract_if(|name, _| !by_name.contains_key(name));
+    let names: HashSet<&String> = now.iter().map(|it| name(it)).collect();
+    let gone = served.extract_if(|name, _| !names.contains(name));
     let gone = gone.map(|(name, _)| name).collect();
-    for (name, entry) in by_name {
-        if served.get(name) != Some(entry) {
-            served.insert(name.clone(), entry.clone());
+    let mut new = Vec::new();
+    for &entry in now {
+        if served.get(name(entry)) != Some(entry) {
+            served.insert(name(entry).clone(), entry.clone());
+            new.push(entry.clone());
         }
     }
     (new, gone)

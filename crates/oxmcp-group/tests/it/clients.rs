@@ -265,7 +265,7 @@ async fn watches_of_clients_are_kept_apart() {
         }
         let watching = || by_name.watching.lock().unwrap().clone();
         assert_eq!(watching(), ["ann", "bob"], "{front} {upstream}");
-        // The watch does not go on in the gateway's own session.
+        // The watch is not continued in the gateway's own session.
         let remotes = by_name.remotes.lock().unwrap().clone();
         let (_, remote) = remotes.iter().find(|(name, _)| name == "ann").unwrap();
         remote.kill().await;
@@ -378,7 +378,7 @@ async fn end_of_a_client_is_awaited_once() {
     let mut settled = 0;
     for round in 0..60 {
         session.call_tool("a_x", ()).await.unwrap();
-        // The newest session is that of the client.
+        // The client's session is the newest.
         remote.kill().await;
         sleep(Duration::from_secs(10)).await;
         if round == 10 {

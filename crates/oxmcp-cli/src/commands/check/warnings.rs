@@ -72,7 +72,7 @@ const RULES: &[(&str, &str)] = &[
     ("using a stale cached response", "stale-response"),
 ];
 
-/// The rule of a warning that has none of its own.
+/// The rule for warnings that are not in the list.
 const OTHER: &str = "other-warning";
 
 /// Reports the warnings since the last report. The deviations that the SDK tolerates are findings of their own.
