@@ -6,6 +6,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { SHOWN } from './page.mjs';
+
 /** The page of npm's server, once it is connected. */
 const everything = async (world, options) => (await world.open(['--', ...world.everything], options)).connected();
 
@@ -111,13 +113,15 @@ async function questionsOfAnOlderServer(world) {
 
 async function questionsOfANewerServer(world) {
   const ui = await example(world, 'notes');
-  assert.equal(await ui.text('.server-head .chip.accent'), '2026-07-28');
+  assert.equal(await ui.text(`${SHOWN} .server-head .chip.accent`), '2026-07-28');
   await ui.choose('delete');
   for (const [answer, phase, text] of [[true, 'done', /deleted/], [false, 'error', /nothing was deleted/]]) {
     await ui.press('Call tool', '.detail');
     await ui.page.waitForSelector('ox-questions input[type=checkbox]');
     if (answer) await ui.page.click('ox-questions input[type=checkbox]');
-    await ui.press('Send', 'ox-questions');
+    // A double click answers once.
+    const send = await ui.button('Send', 'ox-questions');
+    await send.click({ count: 2 });
     await ui.page.waitForSelector(`.detail .result[data-phase=${phase}]`);
     await ui.shows('.detail .result', text);
   }
@@ -141,11 +145,10 @@ async function everyRevision(world) {
   const ui = await example(world, 'notes');
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
     await ui.press('Disconnect');
-    await ui.page.waitForSelector('.server-head select');
-    await ui.page.select('.server-head select', revision);
+    await ui.revision(revision);
     await ui.press('Connect');
     await ui.connected();
-    assert.equal(await ui.text('.server-head .chip.accent'), revision);
+    assert.equal(await ui.text(`${SHOWN} .server-head .chip.accent`), revision);
     await ui.choose('search');
     await ui.type('query', revision);
     await ui.call();
@@ -185,6 +188,7 @@ async function resourcesAndSubscriptions(world) {
   await ui.page.waitForSelector('.detail .result[data-phase=done]');
   await ui.press('Subscribe', '.detail');
   await ui.shows('.entries', /watched/);
+  assert.ok(await first.evaluate((it) => it.isConnected && /watched/.test(it.textContent)), 'a button that changes is not replaced');
   await ui.section('tools');
   await ui.choose('toggle-subscriber-updates');
   await ui.call();
@@ -353,7 +357,7 @@ async function configuredServers(world) {
   await ui.press('Start', 'dialog');
   await ui.shows('.failure', /NOTES_FOLDER/);
   await world.screenshot(ui, 'failure');
-  await ui.page.click('ox-server:not([hidden]) [data-section=logs]');
+  await ui.section('logs');
   await ui.shows('.log .level', /stderr/);
   await tab('asking');
   await ui.press('Connect');
@@ -365,11 +369,10 @@ async function configuredServers(world) {
   await ui.page.waitForSelector('.entries [data-key=search]');
   // An older revision is chosen.
   await ui.press('Disconnect');
-  await ui.page.waitForSelector('.server-head select');
-  await ui.page.select('.server-head select', '2024-11-05');
+  await ui.revision('2024-11-05');
   await ui.press('Connect');
   await ui.connected();
-  assert.equal(await ui.text('.server-head .chip.accent'), '2024-11-05');
+  assert.equal(await ui.text(`${SHOWN} .server-head .chip.accent`), '2024-11-05');
   assert.deepEqual(ui.errors, []);
 }
 
@@ -389,12 +392,8 @@ async function hostileServer(world) {
   // The question with a schema that makes no sense can be refused, and so can the page that comes after it.
   await ui.page.waitForFunction(() => {
     const done = document.querySelector('.detail .result[data-phase=done]');
-    const decline = [...document.querySelectorAll('ox-questions button')].find((it) => it.textContent === 'Decline' && !it.disabled);
-    // Once for each question.
-    if (!done && decline) {
-      decline.click();
-      decline.disabled = true;
-    }
+    // Once for each question: a card is inert after its answer.
+    if (!done) [...document.querySelectorAll('ox-questions .question:not([inert]) button')].find((it) => it.textContent === 'Decline')?.click();
     return done;
   });
   await ui.choose('fail');

@@ -5,6 +5,9 @@ import { createInterface } from 'node:readline';
 
 import { LIMIT } from '../browser.mjs';
 
+/** The server whose tab is selected. */
+export const SHOWN = 'ox-server:not([hidden])';
+
 /** Starts `oxmcp ui` with arguments, and returns the URL that it prints. */
 export async function startUi(program, args, options = {}) {
   const child = spawn(program, ['ui', '--quiet', '--no-browser', ...args], { stdio: ['ignore', 'pipe', 'inherit'], ...options });
@@ -30,7 +33,7 @@ export async function openPage(browser, url, { width = 1280, height = 860, schem
   const errors = [];
   const requests = [];
   page.on('pageerror', (error) => errors.push(error.message));
-  page.on('console', (message) => { if (message.type() === 'error') errors.push(message.text()); });
+  page.on('console', (message) => { if (message.type() === 'error') errors.push(`${message.text()} (${message.location().url})`); });
   page.on('dialog', (dialog) => { errors.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on('request', (request) => requests.push(request.url()));
   await page.goto(url);
@@ -45,14 +48,14 @@ class Ui {
 
   /** Waits until the server is connected. */
   async connected() {
-    await this.page.waitForSelector('ox-server:not([hidden]) .server-head .chip.good');
+    await this.page.waitForSelector(`${SHOWN} .server-head .chip.good`);
     return this;
   }
 
   /** Shows a section. */
   async section(name) {
-    await this.page.click(`[data-section="${name}"]`);
-    await this.page.waitForSelector(`ox-${name}`);
+    await this.page.click(`${SHOWN} [data-section="${name}"]`);
+    await this.page.waitForSelector(`${SHOWN} ox-${name}`);
   }
 
   /** Chooses an entry of the list, such as a tool. */
@@ -87,12 +90,24 @@ class Ui {
     await field.select(value);
   }
 
-  /** Clicks a button by its label. */
-  async press(label, within = 'body') {
+  /** Chooses the revision for the next connection. */
+  async revision(revision) {
+    const selector = `${SHOWN} .server-head select`;
+    await this.page.waitForSelector(selector);
+    await this.page.select(selector, revision);
+  }
+
+  /** The button with a label. */
+  async button(label, within = 'body') {
     const button = await this.page.waitForFunction((label, within) => (
-      [...document.querySelectorAll(`${within} button`)].find((it) => it.textContent === label && it.offsetParent !== null)
+      [...document.querySelectorAll(`${within} button`)].find((it) => it.textContent === label && it.offsetParent !== null && !it.closest('[inert]'))
     ), {}, label, within);
-    await button.asElement().click();
+    return button.asElement();
+  }
+
+  /** Clicks a button by its label. */
+  async press(label, within) {
+    await (await this.button(label, within)).click();
   }
 
   /** Waits until an element has a text. */

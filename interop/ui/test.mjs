@@ -1,6 +1,6 @@
 // The page of `oxmcp ui` in headless Chromium: `test.mjs CHROMIUM OXMCP EXAMPLES DIRECTORY [WORD]`. OXMCP is the program, EXAMPLES the
 // folder of the built examples.
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { runCases } from '../browser.mjs';
 import { cases } from './cases.mjs';
@@ -9,7 +9,9 @@ import { openPage, startUi } from './page.mjs';
 const EVERYTHING = join(import.meta.dirname, '../node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 
 /** The world of the cases: the servers, and the pages that a case opens. */
-function setUp(browser, directory, oxmcp, examples) {
+function setUp(browser, directory, ...programs) {
+  // Some servers are started in other folders.
+  const [oxmcp, examples] = programs.map((it) => resolve(it));
   const [ends, pages] = [[], []];
   const world = {
     browser,

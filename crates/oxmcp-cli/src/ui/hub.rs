@@ -9,10 +9,11 @@ use futures_util::future::join_all;
 use oxmcp::CancellationToken;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::task::AbortHandle;
+use tokio::task::{self, AbortHandle};
 
 use crate::{
     args::Connection,
+    failure::Failure,
     session,
     terminal::Terminal,
     ui::{
@@ -129,14 +130,12 @@ impl Hub {
             .servers
             .get(id)
             .ok_or_else(|| failed("unknown server"))?;
-        let confirmed = asked.command.or_else(|| lock(&entry.confirmed).clone());
+        let mut state = lock(&entry.state);
         // Another page, or another click, has connected it.
-        if matches!(
-            *lock(&entry.state),
-            State::Connecting(_) | State::Connected(_)
-        ) {
+        if matches!(*state, State::Connecting(_) | State::Connected(_)) {
             return Ok(());
         }
+        let confirmed = asked.command.or_else(|| lock(&entry.confirmed).clone());
         let server =
             entry
                 .listed
@@ -145,37 +144,39 @@ impl Hub {
         let hub = Arc::clone(self);
         let connecting = tokio::spawn(Box::pin(async move {
             let revision = asked.revision.as_deref();
-            match hub.connector.connect(id, &server, revision).await {
-                Ok(connected) => hub.connected(id, Arc::new(connected)),
-                Err(failure) => {
-                    hub.set(id, State::Failed(failure.to_string()));
-                }
-            }
+            let outcome = hub.connector.connect(id, &server, revision).await;
+            hub.connected(id, outcome.map(Arc::new)).await;
         }));
-        self.set(id, State::Connecting(connecting.abort_handle()));
+        *state = State::Connecting(connecting.abort_handle());
+        self.events.push("server", Some(id), state.shown());
         Ok(())
     }
 
-    fn connected(self: &Arc<Self>, id: usize, connected: Arc<Connected>) {
-        self.set(id, State::Connected(Arc::clone(&connected)));
-        let hub = Arc::clone(self);
-        tokio::spawn(async move {
-            let reason = match connected.session.wait().await {
-                Ok(()) => "the server has ended the session".to_owned(),
-                Err(error) => error.message().to_owned(),
-            };
-            let is_current = hub.servers.get(id).is_some_and(|it| {
-                matches!(&*lock(&it.state), State::Connected(it) if Arc::ptr_eq(it, &connected))
-            });
-            if is_current {
-                hub.set(id, State::Failed(reason));
-            }
-        });
+    /// Ends the attempt to connect whose task this is, unless the user has stopped it meanwhile.
+    async fn connected(&self, id: usize, outcome: Result<Arc<Connected>, Failure>) {
+        let state = match &outcome {
+            Ok(connected) => State::Connected(Arc::clone(connected)),
+            Err(failure) => State::Failed(failure.to_string()),
+        };
+        let is_wanted = |it: &State| matches!(it, State::Connecting(it) if it.id() == task::id());
+        let is_set = self.set(id, state, is_wanted).is_some();
+        let Ok(connected) = outcome else { return };
+        if !is_set {
+            session::close(&connected.session).await;
+            return;
+        }
+        let reason = match connected.session.wait().await {
+            Ok(()) => "the server has ended the session".to_owned(),
+            Err(error) => error.message().to_owned(),
+        };
+        let is_current =
+            |it: &State| matches!(it, State::Connected(it) if Arc::ptr_eq(it, &connected));
+        self.set(id, State::Failed(reason), is_current);
     }
 
     /// Disconnects, or stops connecting.
     pub(crate) async fn disconnect(&self, id: usize) {
-        match self.set(id, State::Idle) {
+        match self.set(id, State::Idle, |_| true) {
             Some(State::Connecting(connecting)) => connecting.abort(),
             Some(State::Connected(connected)) => session::close(&connected.session).await,
             Some(State::Idle | State::Failed(_)) | None => {}
@@ -254,17 +255,26 @@ impl Hub {
         }
     }
 
-    /// Changes the state of a server, and returns the last one.
-    fn set(&self, id: usize, state: State) -> Option<State> {
-        let entry = self.servers.get(id)?;
-        let shown = state.shown();
+    /// Changes the state of a server if the last one is expected, and returns that.
+    fn set(
+        &self,
+        id: usize,
+        state: State,
+        is_expected: impl FnOnce(&State) -> bool,
+    ) -> Option<State> {
+        let mut current = lock(&self.servers.get(id)?.state);
+        if !is_expected(&current) {
+            return None;
+        }
         let is_over = !matches!(state, State::Connected(_) | State::Connecting(_));
-        let old = std::mem::replace(&mut *lock(&entry.state), state);
+        // The lock keeps the events in the order of the states.
+        self.events.push("server", Some(id), state.shown());
+        let old = std::mem::replace(&mut *current, state);
+        drop(current);
         if let (true, State::Connected(connected)) = (is_over, &old) {
             connected.end_watches();
             self.views.close_all(id);
         }
-        self.events.push("server", Some(id), shown);
         Some(old)
     }
 }

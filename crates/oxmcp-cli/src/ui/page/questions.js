@@ -1,6 +1,6 @@
 // @ts-check
 // The questions of servers: forms, pages to visit, and messages of a model, which the user answers.
-import { post } from './api.js';
+import { post, Refused } from './api.js';
 import { contentBlock } from './content.js';
 import { add, attempted, button, chip, fill, h, prose, visible, webLink } from './dom.js';
 import { schemaForm } from './form.js';
@@ -42,7 +42,20 @@ class Questions extends HTMLElement {
 /** @param {any} question */
 function questionCard(question) {
   const server = store.servers[question.server];
-  const reply = (/** @type {any} */ body) => post('answer', { question: question.question, reply: body }).catch(() => {});
+  const problem = h('p', { class: 'problem', role: 'alert' });
+  const reply = async (/** @type {any} */ body) => {
+    // The card goes when the program has told of the answer. Until then, a second click must not answer again.
+    card.inert = true;
+    problem.textContent = '';
+    try {
+      await post('answer', { question: question.question, reply: body });
+    } catch (error) {
+      // The server has withdrawn the question, or it was answered in another page.
+      if (error instanceof Refused && error.status === 404) return;
+      card.inert = false;
+      problem.textContent = `The answer was not sent: ${/** @type {Error} */ (error).message}`;
+    }
+  };
   const kinds = /** @type {Record<string, string>} */ ({ form: 'asks for information', url: 'asks you to visit a page', sampling: 'asks for a message of a model' });
   const id = `question-${question.question}`;
   const card = h('section', { class: 'question', role: 'group', tabindex: '-1', 'aria-labelledby': id, 'data-of': question.of });
@@ -50,7 +63,7 @@ function questionCard(question) {
   const refuse = [button('Decline', () => reply({ action: 'decline' })), button('Cancel', () => reply({ action: 'cancel' }), { class: 'quiet', title: 'Make no choice' })];
   const body = { form, url: page, sampling }[/** @type {'form' | 'url' | 'sampling'} */ (question.of)];
   const made = attempted(() => body(question.params, (/** @type {any} */ content) => reply({ action: 'accept', content }), refuse));
-  add(card, made, !made.contains(refuse[0]) && h('div', { class: 'actions' }, ...refuse));
+  add(card, made, !made.contains(refuse[0]) && h('div', { class: 'actions' }, ...refuse), problem);
   return card;
 }
 

@@ -8,12 +8,16 @@ import { Section } from './section.js';
 import { isRunning, store } from './store.js';
 
 /** @typedef {import('./store.js').Server} Server */
+/** @typedef {{ key: string, title: string, text?: string, marks?: any[] }} Entry an entry of a list */
 
 /** @type {[string, string][]} */
 const SECTIONS = [
   ['overview', 'Overview'], ['tools', 'Tools'], ['prompts', 'Prompts'], ['resources', 'Resources'], ['activity', 'Activity'],
   ['messages', 'Messages'], ['logs', 'Logs'], ['latency', 'Latency'], ['findings', 'Findings'],
 ];
+
+/** The servers that the user is asked about. @type {Set<Server>} */
+const asking = new Set();
 
 /**
  * Connects to a server, after the user has agreed to start its program, or to send values to its address, and has answered its
@@ -22,6 +26,21 @@ const SECTIONS = [
  * @param {string} [revision]
  */
 export async function connect(server, revision) {
+  // A second click must not ask again.
+  if (asking.has(server)) return;
+  asking.add(server);
+  try {
+    await askAndConnect(server, revision);
+  } finally {
+    asking.delete(server);
+  }
+}
+
+/**
+ * @param {Server} server
+ * @param {string} [revision]
+ */
+async function askAndConnect(server, revision) {
   /** @type {any} */
   const asked = { server: server.id, revision: revision || undefined };
   for (;;) {
@@ -73,6 +92,8 @@ export class ServerPanel extends Section {
   /** @type {any} */
   #tools = null;
   #main = h('main', { class: 'section', tabindex: '-1' });
+  // It is made once: a choice must outlive an attempt that has failed.
+  #revision = revisionChoice();
   #buttons = new Map(SECTIONS.map(([key, name]) => {
     const count = h('span', { class: 'count' });
     const act = () => {
@@ -102,7 +123,7 @@ export class ServerPanel extends Section {
       connected: () => button('Disconnect', () => disconnect(server)),
       connecting: () => button('Stop', () => disconnect(server)),
     });
-    const revision = state === 'connected' || state === 'connecting' ? null : revisionChoice();
+    const isOff = state !== 'connected' && state !== 'connecting';
     fill(this.#head,
       h('h1', {}, visible(server.name)),
       info?.version && h('span', { class: 'muted' }, visible(info.version)),
@@ -111,8 +132,8 @@ export class ServerPanel extends Section {
       chip(state, { connected: 'good', failed: 'bad', connecting: 'busy' }[state] ?? ''),
       h('code', { class: 'reach', title: visible(listed.reach) }, visible(listed.reach)),
       h('span', { class: 'space' }),
-      revision,
-      (acts[state] ?? (() => button('Connect', () => connect(server, revision?.querySelector('select')?.value), { class: 'primary' })))());
+      isOff && this.#revision,
+      (acts[state] ?? (() => button('Connect', () => connect(server, this.#revision.querySelector('select').value), { class: 'primary' })))());
     this.#sections();
     this.#section();
   }
@@ -205,10 +226,36 @@ function revisionChoice() {
 }
 
 /**
+ * The rows of the entries of a list. An entry that was there keeps its button: one that is replaced while it is pressed would not be
+ * clicked.
+ * @param {Map<string, HTMLElement>} old
+ * @param {Entry[]} entries
+ * @param {(key: string) => void} choose
+ * @returns {Map<string, HTMLElement>} by the keys of the entries, numbered: a server may give several the same
+ */
+function entryRows(old, entries, choose) {
+  /** @type {Map<string, HTMLElement>} */
+  const rows = new Map();
+  for (const { key, title, text, marks = [] } of entries) {
+    let number = 0;
+    while (rows.has(`${number} ${key}`)) number += 1;
+    const id = `${number} ${key}`;
+    const row = old.get(id) ?? h('li', {}, h('button', { type: 'button', 'data-key': key, onclick: () => choose(key) }));
+    rows.set(id, row);
+    const shown = text && visible(text).slice(0, 200);
+    const content = JSON.stringify([title, shown, marks.map((mark) => mark && mark.textContent)]);
+    if (row.dataset.content === content) continue;
+    row.dataset.content = content;
+    fill(row.firstElementChild, h('span', { class: 'entry-title' }, visible(title)), ...marks, shown && h('span', { class: 'entry-text' }, shown));
+  }
+  return rows;
+}
+
+/**
  * A list beside the entry that is chosen.
  * @param {Server} server
  * @param {string} of
- * @param {{ entries: () => { key: string, title: string, text?: string, marks?: any[] }[], find: (key: string) => any,
+ * @param {{ entries: () => Entry[], find: (key: string) => any,
  *   show: (found: any, key: string) => any, empty: () => any }} options
  */
 export function masterDetail(server, of, { entries, find, show, empty }) {
@@ -219,7 +266,9 @@ export function masterDetail(server, of, { entries, find, show, empty }) {
   const element = h('div', { class: 'master-detail' }, h('div', { class: 'master' }, h('div', { class: 'row' }, filter, refresh), list), detail);
   arrows(list, 'button');
   let shown = '';
-  let listed = '';
+  /** @type {Map<string, HTMLElement>} */
+  let rows = new Map();
+  const note = h('li', { class: 'muted' });
   const choose = (/** @type {string} */ chosen) => {
     server.chosen[of] = chosen;
     render();
@@ -234,17 +283,15 @@ export function masterDetail(server, of, { entries, find, show, empty }) {
     // A key may be empty: servers choose the names of their tools.
     if (all[0] && !all.some((it) => it.key === server.chosen[of])) server.chosen[of] = all[0].key;
     const current = all.length ? server.chosen[of] : undefined;
-    // Entries that are the same stay: one that is replaced while it is pressed would not be clicked.
-    const now = JSON.stringify(matching.map((it) => [it.key, it.title, it.text, (it.marks ?? []).map((mark) => mark && mark.textContent)]));
-    if (now !== listed || !matching.length) {
-      listed = now;
-      const focused = document.activeElement?.closest('[data-key]')?.getAttribute('data-key');
-      list.replaceChildren(...matching.slice(0, 1000).map((it) => h('li', {}, h('button', { type: 'button', 'data-key': it.key, onclick: () => choose(it.key) },
-        h('span', { class: 'entry-title' }, visible(it.title)), ...(it.marks ?? []), it.text && h('span', { class: 'entry-text' }, visible(it.text).slice(0, 200))))));
-      if (matching.length > 1000) list.append(h('li', { class: 'muted' }, `The first 1000 of ${matching.length} are shown. Filter for the others.`));
-      if (!matching.length) list.append(h('li', { class: 'muted' }, all.length ? 'Nothing matches.' : empty()));
-      if (focused) [...list.querySelectorAll('button')].find((it) => it.dataset.key === focused)?.focus();
-    }
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    const hasFocus = list.contains(focused);
+    rows = entryRows(rows, matching.slice(0, 1000), choose);
+    if (matching.length > 1000) fill(note, `The first 1000 of ${matching.length} are shown. Filter for the others.`);
+    else fill(note, !matching.length && (all.length ? 'Nothing matches.' : empty()));
+    const inOrder = [...rows.values(), note];
+    const isSame = inOrder.length === list.children.length && inOrder.every((it, index) => it === list.children[index]);
+    if (!isSame) list.replaceChildren(...inOrder);
+    if (hasFocus) focused?.focus();
     for (const it of list.querySelectorAll('button')) {
       if (it.dataset.key === current) it.setAttribute('aria-current', 'true');
       else it.removeAttribute('aria-current');
