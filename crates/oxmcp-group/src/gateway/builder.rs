@@ -336,8 +336,7 @@ fn subscriptions(server: Server, inner: &Arc<Inner>) -> Server {
                 let server = inner.server.get().cloned();
                 let server = server.ok_or_else(|| Error::internal("the gateway has no server"))?;
                 let session = cx.server_session();
-                // Clients of an upstream with a session for each client do not share watches.
-                let is_shared = cx.revision().is_modern() && !inner.is_for_one_client(&uri);
+                let is_shared = inner.shares_watch(&cx, &uri).await?;
                 let key = WatchKey::new(session, is_shared, uri.clone());
                 let open = inner.link_to_watch(&cx, &uri);
                 inner.watches.add(&inner.group, &server, key, open).await

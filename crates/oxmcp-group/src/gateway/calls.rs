@@ -184,8 +184,8 @@ async fn begin<M: Passed>(
         server: name_of(gateway, server),
         owner,
         holder: Holder::of(cx),
-        _held: CallResources {
-            _open: open,
+        held: CallResources {
+            open,
             _link: link,
             _permit: permit,
         },

@@ -106,8 +106,15 @@ pub(super) struct OpenCalls {
 
 #[derive(Default)]
 struct Calls {
-    open: Vec<(u64, mpsc::Sender<CallEvent>)>,
+    open: Vec<Entry>,
     next: u64,
+}
+
+struct Entry {
+    id: u64,
+    events: mpsc::Sender<CallEvent>,
+    /// Whether it waits for the answer of its client.
+    is_parked: bool,
 }
 
 /// The entry of an open call. It ends when this is dropped.
@@ -118,7 +125,17 @@ pub(super) struct OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        self.calls.lock().open.retain(|(id, _)| *id != self.id);
+        self.calls.lock().open.retain(|it| it.id != self.id);
+    }
+}
+
+impl OpenCall {
+    /// Sets whether the call waits for the answer of its client.
+    pub(super) fn set_parked(&self, is_parked: bool) {
+        let mut calls = self.calls.lock();
+        if let Some(entry) = calls.open.iter_mut().find(|it| it.id == self.id) {
+            entry.is_parked = is_parked;
+        }
     }
 }
 
@@ -131,21 +148,28 @@ impl OpenCalls {
         let mut calls = self.lock();
         let id = calls.next;
         calls.next += 1;
-        calls.open.push((id, events));
+        calls.open.push(Entry {
+            id,
+            events,
+            is_parked: false,
+        });
         OpenCall {
             calls: Arc::clone(self),
             id,
         }
     }
 
+    /// The newest call. One that waits for its client asks nothing, and is told nothing, unless all wait.
     fn newest(&self) -> Option<mpsc::Sender<CallEvent>> {
-        self.lock().open.last().map(|(_, events)| events.clone())
+        let calls = self.lock();
+        let running = calls.open.iter().rev().find(|it| !it.is_parked);
+        running.or(calls.open.last()).map(|it| it.events.clone())
     }
 
     /// The only open call. `None` if there are several: it is not known which of them an event belongs to.
     fn only(&self) -> Option<mpsc::Sender<CallEvent>> {
         match self.lock().open.as_slice() {
-            [(_, events)] => Some(events.clone()),
+            [only] => Some(only.events.clone()),
             _ => None,
         }
     }
@@ -155,6 +179,7 @@ impl OpenCalls {
 #[derive(Clone)]
 pub(super) struct Receiver {
     pub(super) calls: Arc<OpenCalls>,
+    /// The session of the only client.
     pub(super) front: Option<ServerSession>,
     /// The name of the upstream that its questions have.
     pub(super) name: Option<String>,
@@ -227,6 +252,11 @@ impl Receiver {
         }
     }
 
+    /// The client's session, if it can get what belongs to no call: nothing reaches a modern client outside of its requests.
+    fn opened(&self) -> Option<&ServerSession> {
+        self.front.as_ref().filter(|it| it.revision().is_some())
+    }
+
     /// Passes on notifications and requests of extensions.
     async fn other(self, request: Request, next: Next) -> Result<Response> {
         let name = request.method();
@@ -241,12 +271,11 @@ impl Receiver {
         }
         let name = name.to_owned();
         let params = without_reserved_meta(params_of(&request)?)?;
-        match (request.is_notification(), self.call(), self.front) {
+        match (request.is_notification(), self.call(), self.opened()) {
             (true, Some(call), _) => {
                 let _ = call.try_send(CallEvent::Other(name, params));
             }
             (true, None, Some(front)) => {
-                // A modern client has no place for it.
                 let _ = front.notify_raw(name, &params).await;
             }
             (false, _, Some(front)) => {
@@ -258,7 +287,7 @@ impl Receiver {
     }
 
     async fn log(self, message: LoggingMessageParams) {
-        match (self.call(), self.front) {
+        match (self.call(), self.opened()) {
             (Some(call), _) => {
                 let _ = call.try_send(CallEvent::Log(message));
             }
@@ -271,7 +300,7 @@ impl Receiver {
     }
 
     async fn complete(self, id: String) {
-        if let Some(front) = self.front {
+        if let Some(front) = self.opened() {
             // The session has ended if this fails.
             let _ = front.notify_elicitation_complete(id).await;
         }
@@ -296,7 +325,7 @@ impl Receiver {
         if let Some(call) = self.calls.newest() {
             return ask_call(&call, request).await;
         }
-        let front = self.front.as_ref().ok_or_else(|| {
+        let front = self.opened().ok_or_else(|| {
             Error::invalid_request("cannot ask outside a call: the client has no session")
         })?;
         match named(self.name.as_deref(), request) {

@@ -1,7 +1,8 @@
 //! The sessions with upstreams, one for each session of a client.
 //!
-//! An upstream keeps state in its session, so that the sessions of two clients are never one. A request of a client without a
-//! session gets a session of its own, unless the upstream keeps none (2026-07-28 and later): then all share one.
+//! An upstream keeps state in its session, so that the sessions of two clients are never one. A connection that is not over HTTP
+//! counts as a session in every revision: an upstream may be a process, and a new one for each request would be slow. A request over
+//! HTTP without a session gets a session of its own, unless the upstream keeps none (2026-07-28 and later): then all share one.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -38,6 +39,11 @@ impl Holder {
             None => Self::Session(cx.server_session()),
         }
     }
+}
+
+/// The session of the client that makes a request, if later requests can come in it.
+pub(super) fn lasting_session(cx: &RequestContext) -> Option<ServerSession> {
+    cx.server_session().filter(|it| !it.is_for_one_request())
 }
 
 /// The part of a limit that one client can use up: a quarter, and at least one.
@@ -154,15 +160,13 @@ impl Links {
         let mount = self.mounts.get(server);
         let mount = mount.ok_or_else(|| Error::internal("unknown server"))?;
         let offers = Offers::of(cx);
-        let front = match cx.revision().is_modern() {
-            true => None,
-            false => cx.server_session().filter(|it| it.revision().is_some()),
-        };
-        let opening = || self.open(mount, &offers, (cx, front.clone()), None);
-        let is_shared = !keeps_state && !mount.upstream.is_for_one_client();
-        if front.is_none() && !(is_shared && offers.is_shareable()) {
+        let has_one_for_all = !keeps_state && !mount.upstream.is_for_one_client();
+        let may_share = has_one_for_all && offers.is_shareable();
+        let front = lasting_session(cx).filter(|_| !(may_share && cx.revision().is_modern()));
+        if front.is_none() && !may_share {
             return self.open_unshared(mount, &offers, cx).await;
         }
+        let opening = || self.open(mount, &offers, (cx, front.clone()), None);
         let key = LinkKey {
             front: front.clone().map(|front| (front, Holder::of(cx))),
             offers: offers.clone(),

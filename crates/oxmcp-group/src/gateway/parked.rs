@@ -48,12 +48,12 @@ pub(super) struct RunningCall {
     pub(super) owner: Owner,
     /// The client that the call counts for while it waits.
     pub(super) holder: Holder,
-    pub(super) _held: CallResources,
+    pub(super) held: CallResources,
 }
 
 /// The resources that a call holds while it is open.
 pub(super) struct CallResources {
-    pub(super) _open: OpenCall,
+    pub(super) open: OpenCall,
     pub(super) _link: Arc<Link>,
     pub(super) _permit: OwnedSemaphorePermit,
 }
@@ -125,6 +125,7 @@ impl ParkedCalls {
             drop(expired);
         });
         let expiry = expiry.abort_handle();
+        call.held.open.set_parked(true);
         parked.insert(id.clone(), ParkedCall { call, expiry });
         Ok(id)
     }
@@ -152,6 +153,7 @@ impl ParkedCalls {
             && let Some(ParkedCall { call, expiry }) = calls.remove(id)
         {
             expiry.abort();
+            call.held.open.set_parked(false);
             return Ok(call);
         }
         Err(Error::invalid_params(

@@ -6,7 +6,7 @@ use oxmcp::{RequestContext, Result, WeakServer};
 use tokio::sync::Semaphore;
 
 use super::{
-    links::{Link, Links},
+    links::{Link, Links, lasting_session},
     parked::ParkedCalls,
     path::GatewayId,
     watches::Watches,
@@ -48,10 +48,17 @@ impl Inner {
         self.links.get(cx, server, keeps_state).await
     }
 
-    /// Whether the upstream of a URI has a session for each client.
-    pub(super) fn is_for_one_client(&self, uri: &str) -> bool {
-        let route = self.group.uri_route(uri);
-        route.is_ok_and(|(server, _)| self.links.is_for_one_client(server))
+    /// Whether a client watches a resource together with others: modern ones do, unless they have a session with the upstream.
+    ///
+    /// # Errors
+    /// If the upstream cannot be reached.
+    pub(super) async fn shares_watch(&self, cx: &RequestContext, uri: &str) -> Result<bool> {
+        let (server, _) = self.group.uri_route(uri)?;
+        if !cx.revision().is_modern() || self.links.is_for_one_client(server) {
+            return Ok(false);
+        }
+        let has_session = lasting_session(cx).is_some();
+        Ok(!has_session || self.group.session_at(server).await?.revision().is_modern())
     }
 
     /// The session with an upstream in which a client watches a resource, and whether only it may be used. `None` for the
@@ -67,7 +74,7 @@ impl Inner {
         let (server, _) = self.group.uri_route(uri)?;
         let is_own = self.links.is_for_one_client(server);
         let lasts = is_own
-            || !cx.revision().is_modern()
+            || lasting_session(cx).is_some()
             || self.group.session_at(server).await?.revision().is_modern();
         match lasts {
             true => Ok((Some(self.link(cx, server).await?), is_own)),

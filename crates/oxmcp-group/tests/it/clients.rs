@@ -9,13 +9,19 @@ use std::{
 };
 
 use oxmcp::{
-    CallOutcome, Client, ClientSession, CompletionInput, Limits, Prompt, Reply, RequestContext,
-    Resource, Result, Revision, Server, ServerSession, Tool, in_memory,
+    Accept, CallOutcome, Client, ClientSession, CompletionInput, Limits, Prompt, Reply,
+    RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
+    http::{Endpoint, StreamableHttp},
+    in_memory,
     keys::StateKey,
-    protocol::{CompleteParams, CompletionReference, InputRequiredResult, Meta},
+    protocol::{
+        CallToolResult, CompleteParams, CompletionReference, ElicitFormParams, ElicitParams,
+        InputRequest, InputRequiredResult, InputResponse, Meta,
+    },
     transport::{BoxReadHalf, BoxTransport, BoxWriteHalf, Frame, ReadHalf, Transport, boxed},
 };
 use oxmcp_group::{Gateway, GatewaySession, Upstream};
+use serde_json::json;
 use tokio::{runtime::Handle, time::sleep};
 
 use crate::{
@@ -132,9 +138,13 @@ async fn asked(session: &ClientSession) -> Result<String> {
     }
 }
 
+/// The answer of a user to the question for a name.
+fn accepted(name: &str) -> InputResponse {
+    InputResponse::new(&json!({"action": "accept", "content": {"name": name}})).unwrap()
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_client_has_a_share_of_the_waiting_calls() {
-    use oxmcp::{Accept, protocol::ElicitFormParams};
     let able = || {
         modern().on_elicit(|_: ElicitFormParams| async {
             Accept(Name {
@@ -162,13 +172,7 @@ async fn one_client_has_a_share_of_the_waiting_calls() {
     }
     // A call that has ended does not count.
     let answered = ann.call_tool("a_greet", ()).request_state(first);
-    let answered = answered.input_responses([(
-        "question-0".to_owned(),
-        oxmcp::protocol::InputResponse::new(&serde_json::json!({
-            "action": "accept", "content": {"name": "Ada"},
-        }))
-        .unwrap(),
-    )]);
+    let answered = answered.input_responses([("question-0".to_owned(), accepted("Ada"))]);
     answered.manual().await.unwrap();
     asked(&ann).await.unwrap();
 }
@@ -449,4 +453,118 @@ async fn session_that_ends_at_once_is_opened_twice() {
         3,
         "one is the gateway's own"
     );
+}
+
+/// A server that asks for two names, each under the name of its caller.
+fn asking_twice() -> Server {
+    let ask = |cx: RequestContext, Name { name }: Name| async move {
+        let first: Name = cx.ask("first", format!("{name} 1")).await?;
+        let second: Name = cx.ask("second", format!("{name} 2")).await?;
+        Ok::<_, ToolError>(format!("{} {}", first.name, second.name))
+    };
+    server("a", &["x"])
+        .tool(Tool::new("ask", "Asks for two names", ask))
+        .revisions([Revision::V2025_11_25])
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_connection_share_a_session_that_asks() {
+    let upstream = asking_twice();
+    let gateway = start(gateway().mount("a", upstream.clone())).await;
+    for client in [legacy(), modern()] {
+        let client = client.on_elicit(|form: ElicitFormParams| async move {
+            Accept(Name {
+                name: form.message.trim_start_matches("a: ").to_owned(),
+            })
+        });
+        let session = connect(&gateway, client).await;
+        let calls = ["p", "q", "r"].map(|name| {
+            let call = session.call_tool("a_ask", json!({"name": name}));
+            tokio::spawn(call.into_future())
+        });
+        for (call, expected) in calls.into_iter().zip(["p 1 p 2", "q 1 q 2", "r 1 r 2"]) {
+            let result = call.await.unwrap().unwrap();
+            assert_eq!(text(&result), expected, "{}", session.revision());
+        }
+        assert_eq!(upstream.sessions().count(), 2, "one is the gateway's own");
+        session.close().await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(upstream.sessions().count(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_waits_gets_no_questions_of_others() {
+    let gateway = start(gateway().mount("a", asking_twice())).await;
+    let client = modern().on_elicit(|_: ElicitFormParams| async {
+        Accept(Name {
+            name: String::new(),
+        })
+    });
+    let session = connect(&gateway, client).await;
+    let ask = |name: &str| session.call_tool("a_ask", json!({"name": name})).manual();
+    let (first, waiting) = (asked_by(ask("p").await), asked_by(ask("q").await));
+    assert_eq!(waiting.1, ["a: q 1"]);
+    let answered = session.call_tool("a_ask", json!({"name": "p"}));
+    let answered = answered
+        .request_state(first.0)
+        .input_responses([("question-0".to_owned(), accepted("Ada"))]);
+    assert_eq!(asked_by(answered.manual().await).1, ["a: p 2"]);
+}
+
+/// The state and the questions of an outcome.
+fn asked_by(outcome: Result<CallOutcome<CallToolResult>>) -> (String, Vec<String>) {
+    let CallOutcome::InputRequired(asked) = outcome.unwrap() else {
+        panic!("it asks nothing");
+    };
+    let questions = asked.input_requests.unwrap();
+    let message = |request: &InputRequest| match request {
+        InputRequest::Elicit(ElicitParams::Form(form)) => form.message.clone(),
+        other => panic!("{other:?}"),
+    };
+    let messages = questions.values().map(message).collect();
+    (asked.request_state.unwrap(), messages)
+}
+
+#[tokio::test]
+async fn requests_over_http_without_a_session_have_nothing_in_common() {
+    let gateway = start(gateway().mount("a", counting(Revision::V2025_11_25))).await;
+    let endpoint = StreamableHttp::from(gateway.server());
+    let endpoint = endpoint.serve("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", endpoint.local_addr());
+    for (client, expected) in [(legacy(), ["1", "2"]), (modern(), ["1", "1"])] {
+        let session = client.connect(Endpoint::new(&url)).await.unwrap();
+        for expected in expected {
+            let result = session.call_tool("a_count", ()).await.unwrap();
+            assert_eq!(text(&result), expected, "{}", session.revision());
+        }
+        session.close().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn resource_is_watched_in_the_session_that_is_used() {
+    let used: Arc<Mutex<Vec<ServerSession>>> = Arc::default();
+    let (called, watched) = (Arc::clone(&used), Arc::clone(&used));
+    let note = move |used: &Mutex<Vec<ServerSession>>, cx: RequestContext| {
+        used.lock().unwrap().push(cx.server_session().unwrap());
+    };
+    let call = move |cx: RequestContext| std::future::ready(note(&called, cx));
+    let upstream = Server::new("a", "1.0.0")
+        .tool(Tool::new("use", "Uses the session", call))
+        .resource(Resource::text("app://status", "status", "fine"))
+        .on_subscribe(
+            move |cx: RequestContext, _| std::future::ready(Ok(note(&watched, cx))),
+            |_: ServerSession, _| async {},
+        )
+        .revisions([Revision::V2025_11_25]);
+    let gateway = start(gateway().mount("a", upstream)).await;
+    for client in [legacy(), modern()] {
+        let session = connect(&gateway, client).await;
+        session.call_tool("a_use", ()).await.unwrap();
+        let _watch = session.watch_resource("app://status").await.unwrap();
+        let used = std::mem::take(&mut *used.lock().unwrap());
+        assert_eq!(used.len(), 2);
+        assert!(used[0] == used[1], "{}", session.revision());
+    }
 }

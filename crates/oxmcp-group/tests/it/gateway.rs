@@ -443,11 +443,15 @@ async fn each_client_has_its_own_session_with_the_upstream() {
         let result = session.call_tool("count", ()).await.unwrap();
         assert_eq!(text(&result), expected);
     }
-    // Requests without a session have no state that could be shared.
-    let modern = connect(&proxy, host().revisions([Revision::V2026_07_28])).await;
-    for _ in 0..2 {
-        let result = modern.call_tool("count", ()).await.unwrap();
-        assert_eq!(text(&result), "1");
+    // A connection without a session counts as one.
+    let modern = || host().revisions([Revision::V2026_07_28]);
+    let (third, fourth) = (
+        connect(&proxy, modern()).await,
+        connect(&proxy, modern()).await,
+    );
+    for (session, expected) in [(&third, "1"), (&third, "2"), (&fourth, "1"), (&third, "3")] {
+        let result = session.call_tool("count", ()).await.unwrap();
+        assert_eq!(text(&result), expected);
     }
 }
 
@@ -468,8 +472,8 @@ async fn upstream_is_chosen_for_each_client() {
     }
     assert_eq!(
         opened.load(Ordering::Relaxed),
-        3,
-        "one for the lists, and one for each request"
+        2,
+        "one for the lists, and one for the client"
     );
 }
 
@@ -682,9 +686,11 @@ async fn upstream_session_ends_with_that_of_the_client() {
     session.close().await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(upstream.sessions().count(), 1);
-    // A request without a session leaves none behind.
+    // A connection without a session leaves none behind.
     let modern = connect(&proxy, host().revisions([Revision::V2026_07_28])).await;
     modern.call_tool("count", ()).await.unwrap();
+    assert_eq!(upstream.sessions().count(), 2);
+    modern.close().await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(upstream.sessions().count(), 1);
 }

@@ -126,6 +126,28 @@ impl ServerSession {
         self.client().map(|client| client.revision)
     }
 
+    /// Returns whether this is only the exchange of one request, and later requests of the client never come in it: over HTTP, if
+    /// the request belongs to no session (2026-07-28, and endpoints without sessions).
+    ///
+    /// A connection over stdio lasts in any revision. From 2026-07-28 on it says nothing about which of its requests
+    /// [belong together](https://modelcontextprotocol.io/specification/2026-07-28/basic#statelessness).
+    ///
+    /// ```
+    /// use oxmcp::{RequestContext, Tool};
+    ///
+    /// let tool = Tool::new("kind", "Tell whether the session lasts", |cx: RequestContext| async move {
+    ///     match cx.server_session().is_some_and(|it| it.is_for_one_request()) {
+    ///         true => "for this request",
+    ///         false => "until it is closed",
+    ///     }
+    /// });
+    /// # let _ = tool;
+    /// ```
+    #[must_use]
+    pub fn is_for_one_request(&self) -> bool {
+        self.role.is_for_one_request()
+    }
+
     /// Returns the name and version that the client has declared.
     #[must_use]
     pub fn client_info(&self) -> Option<&Implementation> {

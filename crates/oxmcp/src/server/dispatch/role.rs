@@ -197,9 +197,13 @@ impl ServerRole {
         self.scope.is_legacy() && connection.caller().request.is_none()
     }
 
+    pub(crate) fn is_for_one_request(&self) -> bool {
+        self.scope.is_request()
+    }
+
     /// The maximum number of subscriptions that share this role's [`OpenSubscriptions`].
     pub(crate) fn max_subscriptions(&self, limits: &Limits) -> usize {
-        if self.scope.is_request() {
+        if self.is_for_one_request() {
             limits.http.max_streams
         } else {
             limits.max_subscriptions

@@ -122,13 +122,9 @@ impl Counted {
 /// A name of the session of a request, while the session lives. Afterwards another session may get it, and continues with the
 /// share of the first. `None` for a request over HTTP that belongs to no session.
 pub(crate) fn session_of(cx: &RequestContext) -> Option<usize> {
-    let connection = &cx.parts().connection;
-    let trunk = connection.trunk();
-    #[cfg(feature = "http-server")]
-    if Arc::ptr_eq(trunk, connection) && connection.caller().request.is_some() {
-        return None;
-    }
-    Some(Arc::<Connection>::as_ptr(trunk).addr())
+    let session = cx.server_session()?;
+    let lasts = !session.is_for_one_request();
+    lasts.then(|| Arc::<Connection>::as_ptr(session.connection()).addr())
 }
 
 /// The name of the tool that a request calls.
