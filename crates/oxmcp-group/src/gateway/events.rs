@@ -163,7 +163,9 @@ impl OpenCalls {
     fn newest(&self) -> Option<mpsc::Sender<CallEvent>> {
         let calls = self.lock();
         let running = calls.open.iter().rev().find(|it| !it.is_parked);
-        running.or(calls.open.last()).map(|it| it.events.clone())
+        running
+            .or_else(|| calls.open.last())
+            .map(|it| it.events.clone())
     }
 
     /// The only open call. `None` if there are several: it is not known which of them an event belongs to.

@@ -1,6 +1,7 @@
 //! Clients of a gateway are kept apart: their states, sessions and shares of the limits.
 
 use std::{
+    future::ready,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +10,7 @@ use std::{
 };
 
 use oxmcp::{
-    Accept, CallOutcome, Client, ClientSession, CompletionInput, Limits, Prompt, Reply,
+    Accept, CallOutcome, Client, ClientSession, CompletionInput, Error, Limits, Prompt, Reply,
     RequestContext, Resource, Result, Revision, Server, ServerSession, Tool, ToolError,
     http::{Endpoint, StreamableHttp},
     in_memory,
@@ -41,7 +42,7 @@ fn legacy() -> Client {
 fn trusting() -> Server {
     let round = |cx: RequestContext| async move {
         match cx.request_state() {
-            Some(state) => Ok::<_, oxmcp::Error>(Reply::Complete(format!("back: {state}"))),
+            Some(state) => Ok::<_, Error>(Reply::Complete(format!("back: {state}"))),
             None => {
                 let asked = InputRequiredResult::new().with_request_state("round 2");
                 Ok(Reply::InputRequired(asked))
@@ -124,7 +125,7 @@ async fn upstream_state_belongs_to_client_and_target() {
 fn asking() -> Server {
     let greet = |cx: RequestContext| async move {
         let name: Name = cx.ask("name", "Your name?").await?;
-        Ok::<_, oxmcp::Error>(format!("hello {}", name.name))
+        Ok::<_, Error>(format!("hello {}", name.name))
     };
     Server::new("asking", "1.0.0")
         .tool(Tool::new("greet", "Asks for a name", greet))
@@ -238,12 +239,12 @@ impl ByName {
             let server = Server::new("by name", "1.0.0")
                 .resource(Resource::text("app://status", "status", "fine"))
                 .prompt(greet.complete("name", move |_: CompletionInput| {
-                    std::future::ready(vec![completing.clone()])
+                    ready(vec![completing.clone()])
                 }))
                 .on_subscribe(
                     move |_: RequestContext, _| {
                         watching.lock().unwrap().push(own.clone());
-                        std::future::ready(Ok(()))
+                        ready(Ok(()))
                     },
                     |_: ServerSession, _| async {},
                 )
@@ -306,9 +307,9 @@ async fn lost_watch_is_tried_again_less_and_less() {
         .on_subscribe(
             move |_: RequestContext, _| {
                 let is_first = counter.fetch_add(1, Ordering::Relaxed) == 0;
-                std::future::ready(match is_first {
+                ready(match is_first {
                     true => Ok(()),
-                    false => Err(oxmcp::Error::internal("no")),
+                    false => Err(Error::internal("no")),
                 })
             },
             |_: ServerSession, _| async {},
@@ -345,7 +346,7 @@ fn counting(revision: Revision) -> Server {
                 1
             }
         };
-        std::future::ready(format!("{count}"))
+        ready(format!("{count}"))
     };
     Server::new("counting", "1.0.0")
         .tool(Tool::new("count", "Counts the calls of the session", count))
@@ -546,15 +547,16 @@ async fn requests_over_http_without_a_session_have_nothing_in_common() {
 async fn resource_is_watched_in_the_session_that_is_used() {
     let used: Arc<Mutex<Vec<ServerSession>>> = Arc::default();
     let (called, watched) = (Arc::clone(&used), Arc::clone(&used));
-    let note = move |used: &Mutex<Vec<ServerSession>>, cx: RequestContext| {
+    let note = |used: &Mutex<Vec<ServerSession>>, cx: RequestContext| {
         used.lock().unwrap().push(cx.server_session().unwrap());
+        Ok::<_, Error>(())
     };
-    let call = move |cx: RequestContext| std::future::ready(note(&called, cx));
+    let call = move |cx: RequestContext| ready(note(&called, cx).map(|()| "done"));
     let upstream = Server::new("a", "1.0.0")
         .tool(Tool::new("use", "Uses the session", call))
         .resource(Resource::text("app://status", "status", "fine"))
         .on_subscribe(
-            move |cx: RequestContext, _| std::future::ready(Ok(note(&watched, cx))),
+            move |cx: RequestContext, _| ready(note(&watched, cx)),
             |_: ServerSession, _| async {},
         )
         .revisions([Revision::V2025_11_25]);
