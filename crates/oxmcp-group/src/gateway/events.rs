@@ -159,7 +159,7 @@ impl OpenCalls {
         }
     }
 
-    /// The newest call. One that waits for its client asks nothing, and is told nothing, unless all wait.
+    /// The newest call that runs, or the newest of all if each waits for its client.
     fn newest(&self) -> Option<mpsc::Sender<CallEvent>> {
         let calls = self.lock();
         let running = calls.open.iter().rev().find(|it| !it.is_parked);

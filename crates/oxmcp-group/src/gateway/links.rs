@@ -1,8 +1,9 @@
 //! The sessions with upstreams, one for each session of a client.
 //!
 //! An upstream keeps state in its session, so that the sessions of two clients are never one. A connection that is not over HTTP
-//! counts as a session in every revision: an upstream may be a process, and a new one for each request would be slow. A request over
-//! HTTP without a session gets a session of its own, unless the upstream keeps none (2026-07-28 and later): then all share one.
+//! counts as a session in every revision: an upstream may be a process, and a new one for each request would be slow. Without a
+//! session, each request over HTTP opens its own with such an upstream. All of them share one with an upstream that keeps no state
+//! (2026-07-28 and later).
 
 use std::{
     collections::{HashMap, HashSet},

@@ -434,24 +434,17 @@ fn counting() -> Server {
 #[tokio::test(start_paused = true)]
 async fn each_client_has_its_own_session_with_the_upstream() {
     let proxy = proxy(counting().revisions([Revision::V2025_11_25])).await;
-    let legacy = || host().revisions([Revision::V2025_11_25]);
-    let (first, second) = (
-        connect(&proxy, legacy()).await,
-        connect(&proxy, legacy()).await,
-    );
-    for (session, expected) in [(&first, "1"), (&first, "2"), (&second, "1"), (&first, "3")] {
-        let result = session.call_tool("count", ()).await.unwrap();
-        assert_eq!(text(&result), expected);
-    }
     // A connection without a session counts as one.
-    let modern = || host().revisions([Revision::V2026_07_28]);
-    let (third, fourth) = (
-        connect(&proxy, modern()).await,
-        connect(&proxy, modern()).await,
-    );
-    for (session, expected) in [(&third, "1"), (&third, "2"), (&fourth, "1"), (&third, "3")] {
-        let result = session.call_tool("count", ()).await.unwrap();
-        assert_eq!(text(&result), expected);
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let client = || host().revisions([revision]);
+        let (first, second) = (
+            connect(&proxy, client()).await,
+            connect(&proxy, client()).await,
+        );
+        for (session, expected) in [(&first, "1"), (&first, "2"), (&second, "1"), (&first, "3")] {
+            let result = session.call_tool("count", ()).await.unwrap();
+            assert_eq!(text(&result), expected, "{revision}");
+        }
     }
 }
 

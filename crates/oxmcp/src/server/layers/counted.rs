@@ -106,7 +106,7 @@ impl Counted {
 
     /// The share of a call of a tool, or of another request.
     pub(crate) fn share(&self, cx: &RequestContext, tool: Option<&str>) -> Share {
-        let session = session_of(cx).filter(|_| self.by_session);
+        let session = self.by_session.then(|| session_of(cx)).flatten();
         // A request without a session is one of its principal.
         let by_principal = self.by_principal || self.by_session && session.is_none();
         let principal = cx.principal().filter(|_| by_principal);
